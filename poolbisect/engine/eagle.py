@@ -1,0 +1,127 @@
+"""Multi-layer EAGLE: draft with the MTP layers, verify with the target, keep draft KV right.
+
+MTP layer k keys position p by token p+1+k, which is still a draft when p is first seen. The next
+step therefore writes the last k positions again ("KV reversion"); their target hidden states come
+from `req_to_hidden_states_pool`, (slots, steps - 1, hidden), written at the end of every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from poolbisect.engine.forward import Forward
+from poolbisect.engine.graph_inputs import GraphInputs, RowInputs
+from poolbisect.engine.rank import Rank
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Outcome of a verify: predicted tokens (rows, width) and how many of them are accepted."""
+
+    predicted: Tensor
+    accept_lens: Tensor
+
+
+def verify(inputs: Tensor, predicted: Tensor) -> Verified:
+    """Accept drafts as long as each equals the prediction before it, and one token more.
+
+    `inputs` (rows, width) is the last verified token and the drafts; `predicted` has its shape.
+    """
+    agreed = (inputs[:, 1:] == predicted[:, :-1]).long().cumprod(dim=1)
+    return Verified(predicted, agreed.sum(dim=1) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtendRows:
+    """One rank's share of a draft extend.
+
+    `tokens` (rows, width + steps - 1) begins with the token after each position; `hidden`
+    (rows, width, hidden) are the target's; row i's last true token stands at `last[i]`; `first`
+    is the position of the first of the width positions.
+    """
+
+    rank: Rank
+    tokens: Tensor
+    hidden: Tensor
+    first: Tensor
+    last: Tensor
+    slots: Tensor
+    requests: tuple[str | None, ...]
+    graph: GraphInputs | None
+    reverts: bool
+
+
+def draft_extend(
+    forward: Forward, steps: int, parts: Sequence[ExtendRows]
+) -> list[tuple[Tensor, Tensor]]:
+    """Run the MTP layers one after another; per rank draft probabilities and ids (rows, steps)."""
+    hidden = [part.hidden for part in parts]
+    drafted: list[list[tuple[Tensor, Tensor]]] = [[] for _ in parts]
+    for depth in range(steps):
+        batches = []
+        for number, part in enumerate(parts):
+            back = depth if part.reverts else 0
+            if back:
+                hidden[number] = _with_reverted(part, hidden[number], steps - 1 - depth)
+            batches.append((part.rank, _inputs(part, depth, back)))
+        outputs = forward.draft(depth, batches, hidden)
+        for number, part in enumerate(parts):
+            at = part.last + depth if part.reverts else part.last
+            rows = torch.arange(at.shape[0], device=at.device)
+            probabilities = forward.draft_logits(depth, outputs[number][rows, at]).softmax(-1)
+            best, token = probabilities.max(dim=-1)
+            drafted[number].append((best, token))
+            if depth + 1 < steps:
+                part.tokens[rows, part.last + 1 + depth] = token
+    _remember(steps, parts, hidden)
+    return [
+        (
+            torch.stack([best for best, _ in per_rank], dim=1),
+            torch.stack([token for _, token in per_rank], dim=1),
+        )
+        for per_rank in drafted
+    ]
+
+
+def _with_reverted(part: ExtendRows, hidden: Tensor, entry: int) -> Tensor:
+    """`hidden` with the state of the reverted token at its head, read for padded rows as well."""
+    remembered = part.rank.hidden_states.read_rows(part.slots, part.requests)
+    return torch.cat((remembered[:, entry : entry + 1], hidden), dim=1)
+
+
+def _inputs(part: ExtendRows, depth: int, back: int) -> RowInputs:
+    """Tokens, positions and KV locations of MTP layer `depth`, `back` positions reverted."""
+    width = part.hidden.shape[1] + back
+    start = 0 if part.reverts else depth
+    tokens = part.tokens[:, start : start + width]
+    offsets = torch.arange(-back, width - back, device=tokens.device)
+    positions = (part.first[:, None] + offsets).clamp_min(0)
+    # Rows without a request (padding) keep to location 0.
+    real = len(part.requests)
+    out_locs = torch.zeros_like(positions)
+    table = part.rank.req_to_token
+    out_locs[:real] = table.read_cells(part.slots[:real, None], positions[:real]).long()
+    if part.graph is None:
+        return RowInputs(tokens, positions, out_locs, part.slots, part.requests)
+    return part.graph.fill(
+        tokens.shape[0], tokens[:real], positions[:real], out_locs[:real], part.requests
+    )
+
+
+def _remember(steps: int, parts: Sequence[ExtendRows], hidden: Sequence[Tensor]) -> None:
+    """Write the hidden states of each request's last steps - 1 true tokens to its slot."""
+    for part, states in zip(parts, hidden, strict=True):
+        real = len(part.requests)
+        if real == 0:
+            continue
+        reverted = steps - 1 if part.reverts else 0
+        last = part.last[:real] + reverted
+        window = last[:, None] + torch.arange(2 - steps, 1, device=last.device)
+        rows = torch.arange(real, device=last.device)[:, None]
+        part.rank.hidden_states.write_rows(
+            part.slots[:real], states[:real][rows, window], part.requests
+        )

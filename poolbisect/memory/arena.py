@@ -1,0 +1,264 @@
+"""Device memory on a CPU: one flat allocation, and accessors that do not know where a buffer ends.
+
+PyTorch checks bounds on the CPU, a GPU kernel does not. What a GPU would do unchecked goes through
+`Buffer.read_rows`, `write_rows` and `read_cells`, which compute an address from base, row and
+stride: past a buffer's last row they reach slack or the neighbour, as on the device. Only leaving
+the mapped segments is an error (IllegalAccessError, what a device reports as a crash).
+Everything works alike on CPU and CUDA tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from poolbisect.errors import InfrastructureError
+from poolbisect.memory.guard import Access, Guard, HitRange, PaddedWrite, request_of
+from poolbisect.memory.placement import Block, CachingPlacement, rounded
+from poolbisect.memory.spaces import IndexSpace
+
+
+class IllegalAccessError(RuntimeError):
+    """An address outside the mapped memory: on a GPU, 'an illegal memory access was encountered'."""
+
+
+@dataclass(slots=True)
+class Arena:
+    """One rank's device memory. `capacity` is in bytes; untouched pages cost nothing."""
+
+    device: str
+    capacity: int
+    guard: Guard
+    placement: CachingPlacement = field(default_factory=CachingPlacement)
+    buffers: list[Buffer] = field(default_factory=list)
+    _storage: Tensor = field(init=False)
+    _region: Block | None = None
+
+    def __post_init__(self) -> None:
+        self._storage = torch.zeros(self.capacity, dtype=torch.uint8, device=self.device)
+
+    @property
+    def mapped(self) -> int:
+        return self.placement.mapped
+
+    def allocate(
+        self, name: str, shape: tuple[int, ...], dtype: torch.dtype, space: IndexSpace | None = None
+    ) -> Buffer:
+        """A zeroed buffer of `shape` whose first axis is indexed by `space` (None: batch rows)."""
+        size = math.prod(shape) * dtype.itemsize
+        block = self._next_of_region(size) if self._region else self.placement.place(size)
+        return self._carve(name, shape, dtype, space, block)
+
+    def open_region(self, size: int) -> None:
+        """Until `close_region`, buffers follow each other directly in a segment of `size` bytes."""
+        self._region = self.placement.new_segment(size)
+
+    def skip(self, size: int) -> None:
+        """Leave `size` bytes of the open region to nobody."""
+        self._next_of_region(size)
+
+    def close_region(self) -> None:
+        """Whatever is left of the region stays mapped and belongs to nobody."""
+        self._region = None
+
+    def _next_of_region(self, size: int) -> Block:
+        assert self._region is not None
+        size = rounded(size)
+        if size > self._region.size:
+            raise InfrastructureError(f"a region of {self._region.size} B has no room for {size} B")
+        block = Block(self._region.offset, size)
+        self._region = Block(block.end, self._region.size - size)
+        return block
+
+    def _carve(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        space: IndexSpace | None,
+        block: Block,
+    ) -> Buffer:
+        if self.mapped > self.capacity:
+            raise InfrastructureError(
+                f"the arena of {self.capacity} B is too small: {name} needs bytes up to {self.mapped}"
+            )
+        size = math.prod(shape) * dtype.itemsize
+        tensor = self._storage[block.offset : block.offset + size].view(dtype).view(shape)
+        buffer = Buffer(self, name, space, tensor, block.offset)
+        self.buffers.append(buffer)
+        self.buffers.sort(key=lambda other: other.offset)
+        return buffer
+
+    def at(self, start: int, end: int) -> tuple[tuple[HitRange, Buffer | None], ...]:
+        """Who owns bytes start..end-1: buffers with rows, and the gaps between them."""
+        found: list[tuple[HitRange, Buffer | None]] = []
+        offsets = [buffer.offset for buffer in self.buffers]
+        position = start
+        while position < end:
+            at = bisect_right(offsets, position) - 1
+            buffer = self.buffers[at] if at >= 0 else None
+            if buffer is not None and position < buffer.offset + buffer.size:
+                stop = min(end, buffer.offset + buffer.size)
+                first = (position - buffer.offset) // buffer.row_bytes
+                last = (stop - 1 - buffer.offset) // buffer.row_bytes
+                found.append((HitRange(buffer.name, first, last), buffer))
+            else:
+                stop = min(end, offsets[at + 1] if at + 1 < len(offsets) else end)
+                rounding_ends = 0 if buffer is None else buffer.offset + rounded(buffer.size)
+                name = "rounding slack" if position < rounding_ends else "free memory"
+                if name == "rounding slack":
+                    stop = min(stop, rounding_ends)
+                found.append((HitRange(name), None))
+            position = stop
+        return tuple(found)
+
+    def elements(self, dtype: torch.dtype) -> Tensor:
+        """The whole mapped memory as one flat tensor of `dtype`."""
+        usable = self.mapped // dtype.itemsize * dtype.itemsize
+        return self._storage[:usable].view(dtype)
+
+
+@dataclass(slots=True, eq=False)
+class Buffer:
+    """A tensor in the arena whose first axis is indexed by `space`.
+
+    `tensor` is the buffer as its owner sees it, with bounds. The raw accessors have none.
+    """
+
+    arena: Arena
+    name: str
+    space: IndexSpace | None
+    tensor: Tensor
+    offset: int
+    row_bytes: int = field(init=False)
+    _view: Tensor | None = None
+    _lead: int = 0
+    _mapped: int = -1
+
+    def __post_init__(self) -> None:
+        self.row_bytes = math.prod(self.tensor.shape[1:]) * self.tensor.dtype.itemsize
+
+    @property
+    def rows(self) -> int:
+        return self.tensor.shape[0]
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.row_bytes
+
+    def read_rows(self, index: Tensor, requests: Sequence[str | None] = ()) -> Tensor:
+        """Rows at `index` (any shape, int64) as index.shape + row shape, without bounds.
+
+        `requests` names the request of each row of `index`; rows beyond it are padded rows.
+        """
+        view, shifted = self._addressed(index, requests, "read")
+        flat = view.index_select(0, shifted.reshape(-1))
+        return flat.view(*index.shape, *self.tensor.shape[1:])
+
+    def write_rows(
+        self, index: Tensor, values: Tensor, requests: Sequence[str | None] = ()
+    ) -> None:
+        """Set rows at `index` to `values` (index.shape + row shape), without bounds."""
+        view, shifted = self._addressed(index, requests, "write")
+        view.index_copy_(0, shifted.reshape(-1), values.reshape(-1, view.shape[1]))
+
+    def read_cells(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """Single elements [row, column] of a two-dimensional buffer, without bounds on either."""
+        cells = self.arena.elements(self.tensor.dtype)
+        width = self.tensor.shape[1]
+        address = self.offset // self.tensor.dtype.itemsize + rows * width + columns
+        _require_mapped(self.name, address, 0, cells.shape[0])
+        return cells.index_select(0, address.reshape(-1)).view(address.shape)
+
+    def _addressed(
+        self, index: Tensor, requests: Sequence[str | None], kind: str
+    ) -> tuple[Tensor, Tensor]:
+        if self.arena.guard.watching:
+            self._watch(index, requests, kind)
+        view = self._unbounded()
+        _require_mapped(self.name, index, -self._lead, view.shape[0] - self._lead)
+        return view, index + self._lead if self._lead else index
+
+    def _unbounded(self) -> Tensor:
+        """The mapped memory as rows of this buffer's stride, on the grid its base defines."""
+        if self._view is None or self._mapped != self.arena.mapped:
+            itemsize = self.tensor.dtype.itemsize
+            phase = self.offset % self.row_bytes
+            count = (self.arena.mapped - phase) // self.row_bytes
+            elements = self.arena.elements(self.tensor.dtype)
+            first, width = phase // itemsize, self.row_bytes // itemsize
+            self._view = elements[first : first + count * width].view(count, width)
+            self._lead = self.offset // self.row_bytes
+            self._mapped = self.arena.mapped
+        return self._view
+
+    def _watch(self, index: Tensor, requests: Sequence[str | None], kind: str) -> None:
+        if index.numel() == 0:
+            return
+        low, high = (int(bound) for bound in torch.aminmax(index))
+        if low < 0 or high >= self.rows:
+            outside = ((index < 0) | (index >= self.rows)).nonzero().tolist()
+            for position in outside:
+                self._report(int(index[tuple(position)]), request_of(position[0], requests), kind)
+        if kind == "write" and self.space is not None and len(requests) < index.shape[0]:
+            self._watch_padded_writes(index[len(requests) :])
+
+    def _report(self, index: int, request: str | None, kind: str) -> None:
+        guard = self.arena.guard
+        start = self.offset + index * self.row_bytes
+        reached = self.arena.at(max(start, 0), max(start + self.row_bytes, 0))
+        guard.out_of_range(
+            Access(
+                buffer=self.name,
+                space=self.space.name if self.space else "batch row",
+                index=index,
+                rows=self.rows,
+                kind=kind,
+                rank=guard.rank,
+                step=guard.step,
+                phase=guard.phase,
+                request=request,
+                hit=tuple(hit for hit, _ in reached),
+                victims=_victims(reached, request) if kind == "write" else (),
+            )
+        )
+
+    def _watch_padded_writes(self, index: Tensor) -> None:
+        assert self.space is not None
+        guard = self.arena.guard
+        for row in index.reshape(-1).tolist():
+            owner = self.space.owners.get(row)
+            if owner is not None:
+                guard.padded_write(
+                    PaddedWrite(self.name, self.space.name, row, guard.rank, guard.step, owner)
+                )
+
+
+def _victims(
+    reached: tuple[tuple[HitRange, Buffer | None], ...], writer: str | None
+) -> tuple[str, ...]:
+    """Other requests that own rows among the reached ones and have yet to read them."""
+    found = set()
+    for hit, buffer in reached:
+        if buffer is None or buffer.space is None or hit.first_row is None:
+            continue
+        assert hit.last_row is not None
+        for row in range(hit.first_row, hit.last_row + 1):
+            owner = buffer.space.owners.get(row)
+            if owner is not None and owner != writer:
+                found.add(owner)
+    return tuple(sorted(found))
+
+
+def _require_mapped(name: str, index: Tensor, low: int, high: int) -> None:
+    if index.numel() == 0:
+        return
+    smallest, largest = (int(bound) for bound in torch.aminmax(index))
+    if smallest < low or largest >= high:
+        worst = smallest if smallest < low else largest
+        raise IllegalAccessError(f"{name}: index {worst} lies outside the mapped memory")
