@@ -1,0 +1,1 @@
+"""poolbisect: regression forensics for LLM serving."""

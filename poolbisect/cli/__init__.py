@@ -1,0 +1,65 @@
+"""The command line. Commands are imported when they are called, so `--help` starts at once."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from poolbisect.errors import PoolbisectError
+
+_COMMANDS = {
+    "doctor": "Say what works on this machine, what is missing and how to get it.",
+    "run": "Run a canary scenario on two or more states of the pools and compare them.",
+    "scenarios": "List the scenarios, or show one.",
+}
+
+
+class _Commands(click.Group):
+    """Loads `poolbisect.cli.<name>` on demand and turns expected errors into one sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"poolbisect.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="poolbisect")
+def group() -> None:
+    """Regression forensics for LLM serving: which commit, which buffer, which slot, how sure.
+
+    Exit codes: 0 nothing wrong, 1 regression or finding, 2 usage, 3 infrastructure,
+    4 inconclusive, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Entry point of the `poolbisect` command."""
+    try:
+        code = group.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        _fail("interrupted", 130)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except PoolbisectError as error:
+        _fail(str(error), error.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> None:
+    click.echo(f"poolbisect: {message}", err=True)
+    sys.exit(code)

@@ -37,9 +37,7 @@ class FusedLayer:
         attention, mlp = layer.self_attn, layer.mlp
         return cls(
             layer.input_layernorm.weight,
-            torch.cat(
-                (attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight)
-            ),
+            torch.cat((attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight)),
             attention.o_proj.weight,
             layer.post_attention_layernorm.weight,
             torch.cat((mlp.gate_proj.weight, mlp.up_proj.weight)),

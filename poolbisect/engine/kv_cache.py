@@ -39,9 +39,7 @@ class PageAllocator:
             raise OutOfPagesError(f"{needed} KV pages wanted, {len(self.free)} free")
         new, self.free = self.free[:needed], self.free[needed:]
         request.pages += new
-        return [
-            page * self.page_size + offset for page in new for offset in range(self.page_size)
-        ]
+        return [page * self.page_size + offset for page in new for offset in range(self.page_size)]
 
     def release(self, request: Request) -> None:
         self.free += request.pages
@@ -56,8 +54,7 @@ def kv_buffers(
     space = IndexSpace("KV location", allocator.page_size, locations - 1)
     shape = (locations, 2, kv_heads, head_dim)
     return [
-        arena.allocate(f"{prefix}[{layer}]", shape, torch.float32, space)
-        for layer in range(layers)
+        arena.allocate(f"{prefix}[{layer}]", shape, torch.float32, space) for layer in range(layers)
     ]
 
 

@@ -99,9 +99,7 @@ class Rank:
         if locations:
             row = torch.tensor(locations, dtype=torch.int32, device=self.arena.device)
             end = min(covered + len(locations), self.config.context_length)
-            self.pool.write(
-                (request.req_pool_idx or 0, slice(covered, end)), row[: end - covered]
-            )
+            self.pool.write((request.req_pool_idx or 0, slice(covered, end)), row[: end - covered])
         request.reserved = tokens
 
     def release(self, request: Request) -> None:

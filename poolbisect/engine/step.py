@@ -45,9 +45,7 @@ class Stepper:
     def prefill(self, admitted: Sequence[list[Request]]) -> list[StepResult]:
         """Run the prompts of newly admitted requests, one list per rank."""
         self._begin("prefill")
-        active = [
-            (rank, reqs) for rank, reqs in zip(self.ranks, admitted, strict=True) if reqs
-        ]
+        active = [(rank, reqs) for rank, reqs in zip(self.ranks, admitted, strict=True) if reqs]
         batches = [(rank, self._prompt_inputs(rank, reqs)) for rank, reqs in active]
         hidden = self.forward.target(batches)
         results, extends = [], []
@@ -88,9 +86,7 @@ class Stepper:
             positions = inputs.positions[:real] + 1
             predicted = self._choose(logits, requests, positions)
             outcome = verify(inputs.tokens[:real], predicted)
-            results.append(
-                StepResult(rank, requests, predicted, outcome.accept_lens, decoded=True)
-            )
+            results.append(StepResult(rank, requests, predicted, outcome.accept_lens, decoded=True))
             lengths_of.append(lengths)
             extends.append(
                 self._extend_verified(
@@ -151,9 +147,7 @@ class Stepper:
             _names(requests), None, reverts=False,
         )  # fmt: skip
 
-    def _verify_inputs(
-        self, rank: Rank, rows: int, graph: bool
-    ) -> tuple[Rank, RowInputs, Tensor]:
+    def _verify_inputs(self, rank: Rank, rows: int, graph: bool) -> tuple[Rank, RowInputs, Tensor]:
         """Resolve the futures of the running requests into the verify pass's inputs."""
         outcome = rank.future.resolve(self._tensor(rank.future_indices))
         requests = rank.running

@@ -37,3 +37,11 @@ def load_mimo(path: Path = WEIGHTS / "mimo.safetensors") -> LoadedModel:
     except Exception as error:
         raise UsageError(f"{path}: not the weights of a MiMo miniature ({error})") from error
     return LoadedModel(model, digest)
+
+
+def load_model(name: str) -> LoadedModel:
+    """A shipped model by the name scenarios give it. UsageError when none has it."""
+    loaders = {"mimo": load_mimo}
+    if name not in loaders:
+        raise UsageError(f"no model is named {name!r}; there is {', '.join(loaders)}")
+    return loaders[name]()

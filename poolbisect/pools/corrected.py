@@ -22,9 +22,7 @@ class DecodeReqToTokenPool(SlotPool):
 
     most_reusing = 1
 
-    def __init__(
-        self, size: int, max_context_len: int, device: str, pre_alloc_size: int
-    ) -> None:
+    def __init__(self, size: int, max_context_len: int, device: str, pre_alloc_size: int) -> None:
         self.size = size
         self.pre_alloc_size = pre_alloc_size
         self._alloc_size = size + pre_alloc_size + 1

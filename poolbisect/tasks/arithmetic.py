@@ -21,6 +21,7 @@ ALPHABET = "0123456789+-*=;:"
 VOCAB_SIZE = 3 + len(ALPHABET)
 LARGEST_VALUE = 9999
 EASY, HARD = "easy", "hard"
+HARNESS_VERSION = "1"
 
 _ID_OF = {character: index + 3 for index, character in enumerate(ALPHABET)}
 _LAST_NUMBER = re.compile(r"(\d+)\D*$")
@@ -87,9 +88,7 @@ def make_problem(rng: random.Random, operations: int, level: str, id: int = 0) -
     return Problem(id, prompt + ":", ";".join(steps), value)
 
 
-def draw_problems(
-    rng: random.Random, mixture: Sequence[tuple[int, str, int]]
-) -> Iterator[Problem]:
+def draw_problems(rng: random.Random, mixture: Sequence[tuple[int, str, int]]) -> Iterator[Problem]:
     """Distinct held-out problems, shuffled: `mixture` lists (operations, level, how many)."""
     seen: set[str] = set()
     drawn: list[tuple[int, str]] = [

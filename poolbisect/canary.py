@@ -1,0 +1,184 @@
+"""The workflow of `poolbisect run`: resolve the subjects, measure, judge, save. In that order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from poolbisect.baselines import BaselineComparison, compare_with_baseline, load_baselines, run_key
+from poolbisect.errors import NotApplicableError, UsageError
+from poolbisect.judging import RunVerdict, SubjectVerdict, judge_run, judge_subject
+from poolbisect.measurement import Ended, Measurement, MemoryEvents
+from poolbisect.models.loading import LoadedModel, load_model
+from poolbisect.pools.coverage import last_slot_use
+from poolbisect.pools.upstream.faults import StubGap, SubjectFault
+from poolbisect.probes.contract import BufferContract, contracts
+from poolbisect.probes.miniature import Settings, Tick, engine_config, measure
+from poolbisect.probes.subjects import ResolvedSubject, resolve
+from poolbisect.scenario import Scenario
+from poolbisect.subject import Subject, parse_subject
+from poolbisect.tasks.arithmetic import Problem
+from poolbisect.tasks.problem_set import load_problems
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the user asked for; `subjects` empty means those of the scenario."""
+
+    scenario: Scenario
+    subjects: tuple[str, ...] = ()
+    questions: int | None = None
+    settings: Settings = Settings()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A subject ready to be measured, or the reason why it cannot be."""
+
+    subject: Subject
+    resolved: ResolvedSubject | None
+    contracts: tuple[BufferContract, ...] = ()
+    questions_to_last_slot: int | None = None
+    ended: Ended = Ended.MEASURED
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """A finished run. `started` is UTC; the first verdict is the reference's."""
+
+    scenario: Scenario
+    verdicts: tuple[SubjectVerdict, ...]
+    contracts: dict[str, tuple[BufferContract, ...]]
+    verdict: RunVerdict
+    started: datetime
+    seconds: float
+    questions: int
+
+    @property
+    def exit_code(self) -> int:
+        return self.verdict.exit_code
+
+
+Watch = Callable[[str, int, Tick], None]
+
+
+def run(request: RunRequest, watch: Watch | None = None) -> RunReport:
+    """Measure the reference first, then each subject against it.
+
+    A subject that cannot be asked is reported as such and does not stop the others; an interrupt
+    ends the run after the subject it hit, which is marked partial.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    scenario = request.scenario
+    questions = request.questions or scenario.workload.questions
+    problems = load_problems(scenario.workload.task, questions)
+    model = load_model(scenario.workload.model)
+    prepared = [_prepare(subject, request) for subject in _subjects(request)]
+    if all(one.resolved is None for one in prepared[1:]) and len(prepared) > 1:
+        prepared = prepared[1:]
+    baseline = load_baselines(scenario.name)
+    key = run_key(scenario, questions, request.settings.device)
+    verdicts: list[SubjectVerdict] = []
+    reference: Measurement | None = None
+    for one in prepared:
+        measurement = _measure(one, request, questions, problems, model, watch)
+        is_reference = one.subject.name == scenario.judging.reference
+        if is_reference:
+            reference = measurement
+        compared = (
+            compare_with_baseline(measurement, key, baseline, scenario.judging.alpha)
+            if is_reference
+            else BaselineComparison("")
+        )
+        verdicts.append(
+            judge_subject(
+                measurement,
+                None if is_reference else reference,
+                scenario,
+                one.questions_to_last_slot,
+                compared,
+            )
+        )
+        if measurement.ended is Ended.PARTIAL:
+            break
+    return RunReport(
+        scenario=scenario,
+        verdicts=tuple(verdicts),
+        contracts={one.subject.name: one.contracts for one in prepared},
+        verdict=judge_run(verdicts),
+        started=started,
+        seconds=time.perf_counter() - clock,
+        questions=questions,
+    )
+
+
+def _subjects(request: RunRequest) -> list[Subject]:
+    """The subjects to measure, the reference first and each once."""
+    scenario = request.scenario
+    names = request.subjects or tuple(subject.name for subject in scenario.subjects)
+    return [parse_subject(name) for name in dict.fromkeys((scenario.judging.reference, *names))]
+
+
+def _prepare(subject: Subject, request: RunRequest) -> Prepared:
+    config = engine_config(
+        request.scenario.engine, request.scenario.memory, request.scenario.workload
+    )
+    slots = config.slots_per_rank
+    try:
+        resolved = resolve(subject)
+        found = contracts(resolved.pools, request.scenario.buffers, slots)
+        pool = resolved.pools.make_pool(slots, 8, "cpu")
+    except NotApplicableError as error:
+        return Prepared(subject, None, ended=Ended.NOT_APPLICABLE, detail=str(error))
+    except StubGap as error:
+        return Prepared(subject, None, ended=Ended.BUILD_FAILED, detail=str(error))
+    except SubjectFault as error:
+        return Prepared(subject, None, ended=Ended.CRASHED, detail=str(error))
+    first = last_slot_use(pool, slots, 4 * slots).first_request
+    needed = None if first is None else first * config.dp_size
+    return Prepared(subject, resolved, found, needed)
+
+
+def _measure(
+    one: Prepared,
+    request: RunRequest,
+    questions: int,
+    problems: Sequence[Problem],
+    model: LoadedModel,
+    watch: Watch | None,
+) -> Measurement:
+    name = one.subject.name
+    if one.resolved is None:
+        return Measurement(
+            name, one.ended, one.detail, questions, (), None, None, MemoryEvents(False), 0.0, 0
+        )
+
+    def on_tick(tick: Tick) -> None:
+        if watch is not None:
+            watch(name, questions, tick)
+
+    measurement = measure(
+        name, one.resolved.pools, request.scenario, problems, model, request.settings, on_tick
+    )
+    return replace(measurement, provenance={**one.resolved.provenance, **measurement.provenance})
+
+
+def report_folder(out: Path, scenario: str) -> Path:
+    """A new folder for a run's files below `out`. UsageError when it cannot be made."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    folder = out / scenario / stamp
+    try:
+        for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+            candidate = folder.with_name(folder.name + suffix)
+            if not candidate.exists():
+                candidate.mkdir(parents=True)
+                return candidate
+    except OSError as error:
+        raise UsageError(
+            f"--out {out}: reports cannot be written there ({(error.strerror or '').lower()})"
+        ) from error
+    raise UsageError(f"--out {out}: more than 999 runs of {scenario} in one second")

@@ -1,0 +1,83 @@
+"""`poolbisect run`: a scenario on its subjects."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from poolbisect.canary import RunRequest, report_folder, run
+from poolbisect.memory.guard import MemoryMode
+from poolbisect.probes.miniature import Settings, check_device
+from poolbisect.reporting import result_json
+from poolbisect.reporting.console import LiveProgress, show
+from poolbisect.scenario import load_scenario
+
+
+@click.command(name="run")
+@click.argument("scenario")
+@click.option(
+    "--subject",
+    "subjects",
+    multiple=True,
+    metavar="S",
+    help="What to measure beside the reference: original, corrected, unpadded, "
+    "release:<version>. May be given more than once; default: the scenario's.",
+)
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ask only the first N problems. Fewer may not reach the last slot, or not decide.",
+)
+@click.option("--seed", type=int, help="Seed of sampled decoding; no effect on greedy decoding.")
+@click.option(
+    "--memory",
+    type=click.Choice([mode.value for mode in MemoryMode]),
+    default=MemoryMode.GUARD.value,
+    show_default=True,
+    help="silent: as the device; guard: the same bytes, out-of-range accesses recorded; "
+    "strict: stop at the first.",
+)
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:<number>.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("reports"),
+    show_default=True,
+    help="Folder for result.json and the per-question answers.",
+)
+def command(
+    scenario: str,
+    subjects: tuple[str, ...],
+    questions: int | None,
+    seed: int | None,
+    memory: str,
+    device: str,
+    as_json: bool,
+    out: Path,
+) -> int:
+    """Run SCENARIO (a name from `poolbisect scenarios`, or a .toml file).
+
+    Measures the reference first, then every subject on the same problems, and says whether each
+    meets its expectation, and if accuracy fell, which buffer and which slot did it.
+
+    Exit code: 0 every subject meets its expectation, 1 one without an expectation (or the
+    reference) regresses, 2 usage, 3 infrastructure, 4 inconclusive, 130 interrupted.
+    """
+    check_device(device)
+    request = RunRequest(
+        load_scenario(scenario), subjects, questions, Settings(MemoryMode(memory), device, seed)
+    )
+    folder = report_folder(out, request.scenario.name)
+    with LiveProgress(Console(stderr=True)) as progress:
+        report = run(request, progress)
+    document = result_json.save(report, folder)
+    if as_json:
+        sys.stdout.buffer.write(result_json.encode(document) + b"\n")
+    else:
+        show(report, folder, Console())
+    return report.exit_code

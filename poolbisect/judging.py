@@ -1,0 +1,143 @@
+"""From measurements to verdicts: one subject against the reference, then the run as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from poolbisect.baselines import BaselineComparison
+from poolbisect.evidence.paired import PairedComparison, compare_paired
+from poolbisect.evidence.verdict import Verdict, judge
+from poolbisect.measurement import Ended, Measurement
+from poolbisect.scenario import Expectation, Scenario, Symptom
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectVerdict:
+    """What is concluded of one subject. `questions_needed` is set where more would decide."""
+
+    measurement: Measurement
+    verdict: Verdict
+    reason: str
+    expectation: Expectation | None
+    comparison: PairedComparison | None = None
+    questions_needed: int | None = None
+    baseline_note: str = ""
+
+    @property
+    def as_expected(self) -> bool | None:
+        """Whether the expectation is met; None without one or without a verdict."""
+        if self.expectation is None or self.verdict not in (Verdict.GOOD, Verdict.BAD):
+            return None
+        return self.verdict.value == self.expectation.value
+
+
+class RunVerdict(StrEnum):
+    """What is concluded of a run."""
+
+    AS_EXPECTED = "as_expected"
+    REGRESSION = "regression"
+    INCONCLUSIVE = "inconclusive"
+    INFRASTRUCTURE = "infrastructure"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def exit_code(self) -> int:
+        return _EXIT_CODES[self]
+
+
+_EXIT_CODES = {
+    RunVerdict.AS_EXPECTED: 0,
+    RunVerdict.REGRESSION: 1,
+    RunVerdict.INFRASTRUCTURE: 3,
+    RunVerdict.INCONCLUSIVE: 4,
+    RunVerdict.INTERRUPTED: 130,
+}
+
+
+def judge_subject(
+    measurement: Measurement,
+    reference: Measurement | None,
+    scenario: Scenario,
+    questions_to_last_slot: int | None,
+    baseline: BaselineComparison,
+) -> SubjectVerdict:
+    """Judge one subject; `reference` is None for the reference subject itself, which `baseline`
+    judges instead.
+
+    `questions_to_last_slot` is how many questions a run needs until every rank has used its last
+    slot, None if no number does.
+    """
+    expectation = scenario.expectation(measurement.subject)
+
+    def conclude(verdict: Verdict, reason: str, **more: object) -> SubjectVerdict:
+        return SubjectVerdict(measurement, verdict, reason, expectation, **more)  # type: ignore[arg-type]
+
+    if measurement.ended is not Ended.MEASURED:
+        verdict, reason = _judge_ending(measurement, scenario)
+        return conclude(verdict, reason)
+    slots = measurement.slots
+    if slots is not None and not slots.last_slot_used:
+        needed = questions_to_last_slot
+        advice = f"; {needed} questions would reach it" if needed else ""
+        return conclude(
+            Verdict.UNKNOWN,
+            f"nothing proven: request slot {slots.last_slot}, the last one, was not used on "
+            f"every rank{advice}",
+            questions_needed=needed,
+        )
+    if reference is None:
+        return _judge_reference(measurement, expectation, baseline)
+    if reference.ended is not Ended.MEASURED:
+        return conclude(Verdict.UNKNOWN, f"the reference {reference.subject} was not measured")
+    comparison = compare_paired(reference.outcomes(), measurement.outcomes())
+    judgement = judge(
+        comparison,
+        smallest_drop_of_interest=scenario.judging.smallest_drop,
+        alpha=scenario.judging.alpha,
+    )
+    needed = judgement.questions_needed
+    if needed is not None and questions_to_last_slot is not None:
+        needed = max(needed, questions_to_last_slot)
+    return conclude(
+        judgement.verdict, judgement.reason, comparison=comparison, questions_needed=needed
+    )
+
+
+def _judge_ending(measurement: Measurement, scenario: Scenario) -> tuple[Verdict, str]:
+    detail = measurement.detail
+    if measurement.ended is Ended.CRASHED:
+        if scenario.symptom is Symptom.CRASH:
+            return Verdict.BAD, f"crashed: {detail}"
+        return Verdict.UNTESTABLE, f"crashed, which is not this scenario's symptom: {detail}"
+    if measurement.ended is Ended.STOPPED:
+        return Verdict.BAD, f"stopped at the first out-of-range access: {detail}"
+    if measurement.ended is Ended.PARTIAL:
+        return Verdict.UNKNOWN, detail
+    return Verdict.UNTESTABLE, detail
+
+
+def _judge_reference(
+    measurement: Measurement, expectation: Expectation | None, baseline: BaselineComparison
+) -> SubjectVerdict:
+    if baseline.fell:
+        verdict, reason = Verdict.BAD, f"accuracy is {baseline.note}"
+    else:
+        verdict, reason = Verdict.GOOD, "the reference of this comparison"
+    return SubjectVerdict(measurement, verdict, reason, expectation, baseline_note=baseline.note)
+
+
+def judge_run(verdicts: list[SubjectVerdict]) -> RunVerdict:
+    """The run's verdict: the worst of its subjects, a met expectation being no fault."""
+    if any(v.measurement.ended is Ended.PARTIAL for v in verdicts):
+        return RunVerdict.INTERRUPTED
+    if any(v.measurement.ended is Ended.INFRA for v in verdicts):
+        return RunVerdict.INFRASTRUCTURE
+    if any(
+        v.as_expected is False or (v.expectation is None and v.verdict is Verdict.BAD)
+        for v in verdicts
+    ):
+        return RunVerdict.REGRESSION
+    if any(v.verdict in (Verdict.UNKNOWN, Verdict.UNTESTABLE) for v in verdicts):
+        return RunVerdict.INCONCLUSIVE
+    return RunVerdict.AS_EXPECTED

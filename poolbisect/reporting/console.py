@@ -1,0 +1,173 @@
+"""What a person sees: live progress on stderr, and the result as a table with its reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from poolbisect.canary import RunReport
+from poolbisect.evidence.intervals import wilson
+from poolbisect.evidence.verdict import Verdict
+from poolbisect.judging import RunVerdict, SubjectVerdict
+from poolbisect.probes.miniature import Tick
+from poolbisect.reporting.attribution import attribution
+
+_STYLES = {
+    Verdict.GOOD: "green",
+    Verdict.BAD: "bold red",
+    Verdict.UNKNOWN: "yellow",
+    Verdict.UNTESTABLE: "yellow",
+}
+_HEADLINES = {
+    RunVerdict.AS_EXPECTED: ("as expected", "bold green"),
+    RunVerdict.REGRESSION: ("regression", "bold red"),
+    RunVerdict.INCONCLUSIVE: ("inconclusive", "bold yellow"),
+    RunVerdict.INFRASTRUCTURE: ("infrastructure failure", "bold magenta"),
+    RunVerdict.INTERRUPTED: ("interrupted", "bold yellow"),
+}
+
+
+class LiveProgress:
+    """A progress line per subject: questions done, accuracy so far, tokens/s, time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[score]}"),
+            TextColumn("{task.fields[speed]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> LiveProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, subject: str, questions: int, tick: Tick) -> None:
+        if subject not in self._tasks:
+            self._tasks[subject] = self._progress.add_task(
+                subject, total=questions, score="", speed=""
+            )
+        score = f"accuracy {tick.right / tick.done:.3f}" if tick.done else ""
+        speed = f"{tick.tokens / tick.seconds:,.0f} tokens/s" if tick.seconds else ""
+        self._progress.update(self._tasks[subject], completed=tick.done, score=score, speed=speed)
+
+
+def show(report: RunReport, folder: Path, console: Console) -> None:
+    """Print the result of a run: headline, table, reasons, attribution, where the files are."""
+    word, style = _HEADLINES[report.verdict]
+    scenario = report.scenario
+    console.print(Text.assemble((f"{scenario.name}: ", "bold"), (word, style)))
+    console.print(Text(scenario.title, style="dim"))
+    console.print(_table(report))
+    for verdict in report.verdicts:
+        _explain(verdict, report, console)
+    console.print(Text(f"Report: {folder}", style="dim"))
+
+
+def _table(report: RunReport) -> Table:
+    table = Table(header_style="bold")
+    reference = report.scenario.judging.reference
+    for heading in ("subject", "accuracy [95 %]", f"against {reference}", "accept length"):
+        table.add_column(heading)
+    for heading in ("out of range r/w", "last slot", "verdict"):
+        table.add_column(heading)
+    for verdict in report.verdicts:
+        table.add_row(*_row(verdict))
+    return table
+
+
+def _row(verdict: SubjectVerdict) -> list[Text]:
+    measurement = verdict.measurement
+    slots, memory = measurement.slots, measurement.memory
+    last = "–"
+    if slots is not None:
+        used = (
+            f"{slots.requests_on_last_slot} requests" if slots.requests_on_last_slot else "unused"
+        )
+        last = f"{slots.last_slot}: {used}"
+    accesses = "not watched"
+    if memory.watched:
+        accesses = f"{memory.reads} / {memory.writes}" if memory.buffers else "none"
+    style = _STYLES[verdict.verdict]
+    if verdict.as_expected and verdict.verdict is Verdict.BAD:
+        style = "red"
+    return [
+        Text(measurement.subject),
+        Text(_accuracy(verdict)),
+        Text(_change(verdict)),
+        Text("–" if measurement.accept_length is None else f"{measurement.accept_length:.2f}"),
+        Text(accesses, style="red" if memory.buffers else ""),
+        Text(last),
+        Text(_verdict(verdict), style=style),
+    ]
+
+
+def _accuracy(verdict: SubjectVerdict) -> str:
+    measurement = verdict.measurement
+    if measurement.accuracy is None:
+        return measurement.ended.value.replace("_", " ")
+    interval = wilson(measurement.correct, measurement.answered)
+    partial = (
+        "" if measurement.answered == measurement.asked else f" of {measurement.answered} answered"
+    )
+    return f"{measurement.accuracy:.3f} [{interval.low:.3f}, {interval.high:.3f}]{partial}"
+
+
+def _change(verdict: SubjectVerdict) -> str:
+    paired = verdict.comparison
+    if paired is None:
+        return "–"
+    if not paired.lost and not paired.gained:
+        return "no question differs"
+    return (
+        f"{100 * paired.difference:+.1f} points ({paired.lost} lost, {paired.gained} gained, "
+        f"p {_p(paired.p_value)})"
+    )
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 1e-4 else f"= {value:.4f}"
+
+
+def _verdict(verdict: SubjectVerdict) -> str:
+    if verdict.as_expected is None:
+        return verdict.verdict.value
+    return f"{verdict.verdict.value}, {'as' if verdict.as_expected else 'NOT'} expected"
+
+
+def _explain(verdict: SubjectVerdict, report: RunReport, console: Console) -> None:
+    name = verdict.measurement.subject
+    console.print(Text.assemble((f"{name}: ", "bold"), f"{verdict.reason}."))
+    if verdict.baseline_note and verdict.verdict is Verdict.GOOD:
+        console.print(Text(f"  accuracy is {verdict.baseline_note}."))
+    words = attribution(verdict)
+    if words:
+        console.print(Text(f"  {words}"))
+        return
+    for contract in report.contracts.get(name, ()):
+        if contract.missing:
+            console.print(Text(f"  {contract}."))

@@ -1,0 +1,153 @@
+"""The machine-readable result of a run: what `--json` prints and `result.json` keeps.
+
+`schema` names the version of this form; docs/result-json.md describes every field.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from poolbisect.canary import RunReport
+from poolbisect.evidence.intervals import wilson
+from poolbisect.judging import SubjectVerdict
+from poolbisect.measurement import Answer, Measurement, MemoryEvents
+from poolbisect.reporting.attribution import attribution
+
+SCHEMA = "poolbisect.run/1"
+
+
+def run_document(report: RunReport, folder: Path) -> dict[str, Any]:
+    """The run as one JSON-ready object; `folder` is where its files are."""
+    results = [_result(verdict, report) for verdict in report.verdicts]
+    compared = [result["comparison"] for result in results if result["comparison"]]
+    return {
+        "schema": SCHEMA,
+        "scenario": report.scenario.name,
+        "verdict": report.verdict.value,
+        "exit_code": report.exit_code,
+        "partial": any(result["ended"] == "partial" for result in results),
+        "report": str(folder),
+        "started": report.started.isoformat(timespec="seconds"),
+        "seconds": round(report.seconds, 3),
+        "questions": report.questions,
+        "reference": report.scenario.judging.reference,
+        "results": results,
+        "comparison": compared[0] if compared else None,
+        "configuration": {
+            "engine": msgspec.to_builtins(report.scenario.engine),
+            "memory": msgspec.to_builtins(report.scenario.memory),
+            "workload": msgspec.to_builtins(report.scenario.workload),
+            "judging": msgspec.to_builtins(report.scenario.judging),
+        },
+    }
+
+
+def encode(document: dict[str, Any]) -> bytes:
+    """JSON for people and programs alike: indented, keys in the order given."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=2)
+
+
+def save(report: RunReport, folder: Path) -> dict[str, Any]:
+    """Write result.json and one JSONL of answers per subject into `folder`; the document."""
+    for verdict in report.verdicts:
+        measurement = verdict.measurement
+        if measurement.answers:
+            name = measurement.subject.replace(":", "-").replace("/", "-")
+            path = folder / f"{name}.jsonl"
+            path.write_bytes(msgspec.json.Encoder().encode_lines(map(_line, measurement.answers)))
+    document = run_document(report, folder)
+    (folder / "result.json").write_bytes(encode(document) + b"\n")
+    return document
+
+
+def _line(answer: Answer) -> dict[str, Any]:
+    fields = dataclasses.asdict(answer)
+    return {"id": fields.pop("id"), "correct": answer.outcome.value == "right", **fields}
+
+
+def _result(verdict: SubjectVerdict, report: RunReport) -> dict[str, Any]:
+    measurement = verdict.measurement
+    slots = measurement.slots
+    return {
+        "subject": measurement.subject,
+        "ended": measurement.ended.value,
+        "detail": measurement.detail,
+        "asked": measurement.asked,
+        "answered": measurement.answered,
+        "correct": measurement.correct,
+        "invalid": measurement.invalid,
+        "accuracy": measurement.accuracy,
+        "interval": _interval(measurement),
+        "accept_length": measurement.accept_length,
+        "last_slot": slots.last_slot if slots else None,
+        "last_slot_used": slots.last_slot_used if slots else None,
+        "requests_on_last_slot": slots.requests_on_last_slot if slots else None,
+        "slot_coverage": slots.coverage if slots else None,
+        "seconds": round(measurement.seconds, 3),
+        "tokens": measurement.tokens,
+        "tokens_per_second": round(measurement.tokens_per_second, 1),
+        "verdict": verdict.verdict.value,
+        "reason": verdict.reason,
+        "expected": verdict.expectation.value if verdict.expectation else None,
+        "as_expected": verdict.as_expected,
+        "questions_needed": verdict.questions_needed,
+        "baseline": verdict.baseline_note or None,
+        "out_of_range": _out_of_range(measurement.memory),
+        "comparison": _comparison(verdict),
+        "contract": [
+            {
+                "buffer": one.buffer,
+                "space": one.space,
+                "rows": one.rows,
+                "last_index": one.last,
+                "missing_rows": one.missing,
+                "short_from": one.short_from,
+            }
+            for one in report.contracts.get(measurement.subject, ())
+        ],
+        "attribution": attribution(verdict),
+        "provenance": measurement.provenance,
+    }
+
+
+def _interval(measurement: Measurement) -> list[float] | None:
+    if not measurement.answered:
+        return None
+    interval = wilson(measurement.correct, measurement.answered)
+    return [interval.low, interval.high]
+
+
+def _out_of_range(memory: MemoryEvents) -> dict[str, Any]:
+    return {
+        "watched": memory.watched,
+        "reads": memory.reads,
+        "writes": memory.writes,
+        "buffers": [dataclasses.asdict(buffer) for buffer in memory.buffers],
+        "first": memory.first,
+        "offenders": list(memory.offenders),
+        "victims": list(memory.victims),
+        "padded_writes": memory.padded_writes,
+        "non_finite_padding": list(memory.non_finite_padding),
+    }
+
+
+def _comparison(verdict: SubjectVerdict) -> dict[str, Any] | None:
+    paired = verdict.comparison
+    if paired is None:
+        return None
+    interval = paired.interval
+    return {
+        "paired": True,
+        "n": paired.n,
+        "lost": paired.lost,
+        "gained": paired.gained,
+        "difference": paired.difference,
+        "interval": [interval.low, interval.high],
+        "p_value": paired.p_value,
+        "lost_ids": list(paired.lost_ids),
+        "gained_ids": list(paired.gained_ids),
+    }

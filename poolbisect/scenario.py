@@ -1,0 +1,160 @@
+"""Scenarios: what to run, what to look for, and what to expect. One TOML file each.
+
+Unknown keys and wrong types are refused by name. Engine keys are upstream's server flags.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from poolbisect.errors import UsageError
+
+Positive = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(gt=0, lt=1)]
+
+
+class Symptom(StrEnum):
+    """What makes a subject bad; every other way to end is a class of its own."""
+
+    ACCURACY = "accuracy"
+    ACCEPT_LENGTH = "accept-length"
+    CRASH = "crash"
+    CONTRACT = "contract"
+
+
+class Expectation(StrEnum):
+    GOOD = "good"
+    BAD = "bad"
+
+
+class TomlTable(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
+    """A table of a TOML file of ours: kebab-case keys, unknown ones refused."""
+
+
+class Workload(TomlTable, frozen=True):
+    """The problems asked and how. `temperature` 0 is greedy."""
+
+    task: str
+    model: str
+    questions: Positive
+    shots: Annotated[int, Meta(ge=0)] = 0
+    max_new_tokens: Positive = 96
+    temperature: Annotated[float, Meta(ge=0)] = 0.0
+    seed: int = 0
+
+
+class EngineFlags(TomlTable, frozen=True):
+    """Upstream's server flags, as far as the miniature engine has what they configure."""
+
+    dp_size: Positive = 1
+    max_running_requests: Positive = 128
+    page_size: Positive = 64
+    context_length: Positive = 192
+    cuda_graph_max_bs: Positive = 64
+    enable_dp_attention: bool = False
+    enable_multi_layer_eagle: bool = False
+    speculative_algorithm: str | None = None
+    speculative_num_steps: Annotated[int, Meta(ge=0)] = 0
+    speculative_eagle_topk: Positive = 1
+    speculative_num_draft_tokens: Positive = 1
+    disable_overlap_schedule: bool = False
+
+
+class Memory(TomlTable, frozen=True):
+    """What upstream leaves to chance: padded rows' slots, and what lies behind a short buffer."""
+
+    padded_rows: str = "stale"
+    behind_hidden_states: str = "upstream-order"
+
+
+class Judging(TomlTable, frozen=True):
+    """How a subject is judged against the reference subject (effects are shares of one)."""
+
+    reference: str = "corrected"
+    alpha: Share = 0.001
+    smallest_drop: Share = 0.02
+
+
+class ScenarioSubject(TomlTable, frozen=True):
+    """A subject the scenario compares by default, and what should come of it."""
+
+    name: str
+    expect: Expectation
+
+
+class Scenario(TomlTable, frozen=True):
+    """One scenario, as its file states it."""
+
+    name: str
+    title: str
+    stands_for: str
+    symptom: Symptom
+    buffers: list[str]
+    workload: Workload
+    engine: EngineFlags
+    subjects: list[ScenarioSubject]
+    memory: Memory = Memory()
+    judging: Judging = Judging()
+
+    def expectation(self, subject: str) -> Expectation | None:
+        return next((s.expect for s in self.subjects if s.name == subject), None)
+
+
+def scenario_folder() -> Path:
+    """Where the shipped scenarios are: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).parent
+    installed = package / "_scenarios"
+    return installed if installed.is_dir() else package.parent / "scenarios"
+
+
+def scenario_names(folder: Path | None = None) -> list[str]:
+    return sorted(path.stem for path in (folder or scenario_folder()).glob("*.toml"))
+
+
+def load_scenario(name: str) -> Scenario:
+    """A shipped scenario by name, or a file by its path (a name with `.toml`)."""
+    if name.endswith(".toml"):
+        return read_scenario(Path(name))
+    known = scenario_names()
+    if name not in known:
+        raise UsageError(
+            f"no scenario is named {name!r}; there are {', '.join(known)}, "
+            "or give the path of a .toml file"
+        )
+    return read_scenario(scenario_folder() / f"{name}.toml")
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read a scenario file. UsageError, one sentence, names the file and the key at fault."""
+    scenario: Scenario = read_toml(path, Scenario)
+    if not scenario.subjects:
+        raise UsageError(f"{path}: subjects is empty; a scenario compares at least one")
+    return scenario
+
+
+def read_toml(path: Path, kind: type[Any]) -> Any:
+    """A TOML file as `kind`, a msgspec Struct. UsageError names the file and the key at fault."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    try:
+        return msgspec.toml.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{path}: {_plainly(str(error))}") from error
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+
+
+def _plainly(message: str) -> str:
+    """A msgspec message with `$.engine.dp-size` written as `engine.dp-size`."""
+    reason, _, where = message.partition(" - at `$")
+    key = where.rstrip("`").lstrip(".")
+    reason = reason.replace("Object contains unknown field", "unknown key")
+    reason = reason.replace("Object missing required field", "missing key")
+    return f"{reason[0].lower()}{reason[1:]}" + (f" in {key}" if key else "")

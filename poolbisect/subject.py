@@ -1,0 +1,34 @@
+"""Subjects: what is under test, as the user names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from poolbisect.errors import UsageError
+
+SHIPPED = ("original", "corrected", "unpadded")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """`original`, `corrected` or `unpadded` (kind `shipped`), or `release:<version>`."""
+
+    kind: str
+    reference: str
+
+    @property
+    def name(self) -> str:
+        return self.reference if self.kind == "shipped" else f"{self.kind}:{self.reference}"
+
+
+def parse_subject(text: str) -> Subject:
+    """The subject `text` names. UsageError when it names none."""
+    if text in SHIPPED:
+        return Subject("shipped", text)
+    kind, colon, reference = text.partition(":")
+    if kind == "release" and colon and reference:
+        return Subject(kind, reference)
+    raise UsageError(
+        f"{text!r} is no subject; say {', '.join(SHIPPED)}, or release:<version> "
+        "such as release:0.5.12"
+    )
