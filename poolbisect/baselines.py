@@ -54,9 +54,9 @@ class Baseline(TomlTable, frozen=True):
     mean: Fraction
     spread: Fraction
     spread_kind: str
-    runs: Annotated[int, Meta(ge=2)] | None = None
     source: str
     changes: list[Change]
+    runs: Annotated[int, Meta(ge=2)] | None = None
     accept_length: float | None = None
     gate: Gate | None = None
 

@@ -12,7 +12,7 @@ from poolbisect.engine.forward import Forward
 from poolbisect.engine.rank import Rank, build_rank
 from poolbisect.engine.request import Request
 from poolbisect.engine.step import Stepper, StepResult
-from poolbisect.engine.subject_pools import SubjectPools
+from poolbisect.pools.interface import SubjectPools
 from poolbisect.errors import UsageError
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.models.llama import MimoMiniature
@@ -90,7 +90,7 @@ class Engine:
 
     def _settle(self, result: StepResult) -> list[Request]:
         """Read a step's result on the host: append tokens, free what has finished."""
-        finished = []
+        finished: list[Request] = []
         rows = zip(result.requests, result.tokens.tolist(), result.counts.tolist(), strict=True)
         for request, tokens, count in rows:
             if request.finished is not None:

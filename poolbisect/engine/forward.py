@@ -65,11 +65,11 @@ class Forward:
         self.config: LlamaConfig = model.config
         model = model.to(device).eval().requires_grad_(False)
         self.embedding = model.model.embed_tokens.weight
-        self.layers = [FusedLayer.of(layer) for layer in model.model.layers]
+        self.layers = [FusedLayer.of(layer) for layer in model.decoder_layers()]
         self.final_norm = model.model.norm.weight
         self.head = model.lm_head.weight
-        self.mtp = model.mtp
-        self.mtp_layers = [FusedLayer.of(mtp.block) for mtp in model.mtp]
+        self.mtp = model.mtp_layers()
+        self.mtp_layers = [FusedLayer.of(mtp.block) for mtp in self.mtp]
 
     def target(self, batches: Sequence[tuple[Rank, RowInputs]]) -> list[Tensor]:
         """Last hidden states before the final norm, per rank (rows, width, hidden)."""

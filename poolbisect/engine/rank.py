@@ -18,7 +18,7 @@ from poolbisect.engine.future import NEW_SEQ_LENS, TOPK_INDEX, VERIFIED_ID, Futu
 from poolbisect.engine.graph_inputs import GraphInputs
 from poolbisect.engine.kv_cache import PageAllocator, kv_buffers
 from poolbisect.engine.request import Request
-from poolbisect.engine.subject_pools import HIDDEN_STATES, RequestPool, SubjectPools
+from poolbisect.pools.interface import HIDDEN_STATES, RequestPool, SubjectPools
 from poolbisect.memory.arena import Arena, Buffer
 from poolbisect.memory.guard import Guard, MemoryMode
 from poolbisect.memory.placement import MIB

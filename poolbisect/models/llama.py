@@ -9,6 +9,7 @@ and output head are the base model's. (Shape of the idea: DeepSeek-V3 and MiMo t
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -127,6 +128,12 @@ class MimoMiniature(nn.Module):
         self.model = LlamaBackbone(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
         self.mtp = nn.ModuleList(MtpLayer(config) for _ in range(config.num_mtp_layers))
+
+    def decoder_layers(self) -> list[DecoderLayer]:
+        return [cast(DecoderLayer, layer) for layer in self.model.layers]
+
+    def mtp_layers(self) -> list[MtpLayer]:
+        return [cast(MtpLayer, layer) for layer in self.mtp]
 
     def hidden_states(self, tokens: Tensor) -> Tensor:
         """Last hidden states before the final norm; tokens (batch, length) -> (.., hidden)."""

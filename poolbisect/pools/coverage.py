@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from poolbisect.engine.request import Request
-from poolbisect.engine.subject_pools import RequestPool
+from poolbisect.pools.interface import RequestPool
+
+
+@dataclass(slots=True)
+class _Holder:
+    """A request that does nothing but hold a slot."""
+
+    req_pool_idx: int | None = None
+    kv_committed_len: int = 0
+    is_chunked: int = 0
+    inflight_middle_chunks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +36,11 @@ def last_slot_use(pool: RequestPool, in_flight: int, requests: int) -> LastSlot:
     by the first request. Nothing is run but alloc and free.
     """
     last = max(pool.free_slots)
-    held: deque[Request] = deque()
+    held: deque[_Holder] = deque()
     for number in range(1, requests + 1):
         if len(held) >= in_flight:
             pool.free(held.popleft())
-        request = Request(str(number), [], 1, 0)
+        request = _Holder()
         slots = pool.alloc([request])
         if slots is None:
             break

@@ -6,26 +6,21 @@ the request that holds `slot`. Slots are handed out first in, first out.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-
-class SlotHolder(Protocol):
-    """What a pool needs to know of a request."""
-
-    req_pool_idx: int | None
-    kv_committed_len: int
-    is_chunked: int
+from poolbisect.pools.interface import SlotHolder
 
 
 class PoolMisuseError(RuntimeError):
     """The caller broke the pool's contract: it asked for a slot wrongly or freed one it lacks."""
 
 
-class SlotPool:
+class SlotPool(ABC):
     """A FIFO of slots over `req_to_token`, an int32 tensor of shape (rows, max_context_len)."""
 
     most_reusing: int | None = None
@@ -40,7 +35,7 @@ class SlotPool:
         self.req_to_token = torch.zeros((rows, max_context_len), dtype=torch.int32, device=device)
         self.free_slots = list(slots)
 
-    def write(self, indices: tuple[Tensor | int | slice, ...], values: Tensor) -> None:
+    def write(self, indices: Any, values: Tensor) -> None:
         """Set KV locations: `indices` address `req_to_token`, (slot, position)."""
         self.req_to_token[indices] = values
 
@@ -75,6 +70,10 @@ class SlotPool:
                 req.req_pool_idx = next(taken)
             slots.append(req.req_pool_idx)
         return slots
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Make every slot free again; each state of the fix has its own."""
 
     def free(self, req: SlotHolder) -> None:
         """Give the slot of `req` back, to the end of the queue."""

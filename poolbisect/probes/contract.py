@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from poolbisect.engine.subject_pools import SubjectPools
+from poolbisect.pools.interface import SubjectPools
 from poolbisect.memory.spaces import IndexSpace
 
 

@@ -14,7 +14,7 @@ from poolbisect.engine.config import Behind, EngineConfig, PaddedRows
 from poolbisect.engine.engine import Engine, Progress
 from poolbisect.engine.rank import Rank
 from poolbisect.engine.request import Request
-from poolbisect.engine.subject_pools import SubjectPools
+from poolbisect.pools.interface import SubjectPools
 from poolbisect.errors import UsageError
 from poolbisect.measurement import (
     Answer,
@@ -251,7 +251,7 @@ def _provenance(loaded: LoadedModel, settings: Settings, seed: int) -> dict[str,
         "memory": settings.memory.value,
         "device": settings.device,
         "seed": seed,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "python": platform.python_version(),
         "machine": platform.machine(),

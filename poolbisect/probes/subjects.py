@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from poolbisect.engine.subject_pools import RequestPool, SubjectPools
+from poolbisect.pools.interface import RequestPool, SubjectPools
 from poolbisect.history.releases import fetch_release
 from poolbisect.pools.shipped import ShippedPools
 from poolbisect.pools.upstream import UpstreamCode, load_upstream

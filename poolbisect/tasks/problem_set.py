@@ -19,7 +19,9 @@ from poolbisect.tasks.arithmetic import EASY, HARD, Problem, draw_problems
 NAME = "arithmetic-1319"
 FILE = Path(__file__).with_name(f"{NAME}.jsonl")
 SEED = 1319
-MIXTURE = [(operations, level, 110) for operations in range(1, 7) for level in (EASY, HARD)]
+MIXTURE = [(operations, EASY, 104) for operations in range(1, 7)] + [
+    (operations, HARD, 115 if operations == 1 else 116) for operations in range(1, 7)
+]
 
 
 def load_problems(task: str, count: int) -> list[Problem]:
