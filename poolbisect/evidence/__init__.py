@@ -1,0 +1,1 @@
+"""Statistics without I/O; each is explained in docs/statistics.md."""
