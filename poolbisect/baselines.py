@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from poolbisect.evidence.baseline import BaselineScore, baseline_p_value
+from poolbisect.evidence.baseline import BaselineScore, SpreadKind, baseline_p_value
 from poolbisect.evidence.comparability import BaselineKey, FieldDifference, differing_fields
 from poolbisect.measurement import Measurement
 from poolbisect.scenario import Scenario, TomlTable, read_toml, scenario_folder
@@ -39,8 +39,7 @@ class Change(TomlTable, frozen=True):
 
 
 class Baseline(TomlTable, frozen=True):
-    """One recorded score. `spread-kind` says what `spread` is: run-to-run, binomial, or between
-    machines."""
+    """One recorded score. `spread-kind` says what `spread` is: run-to-run or binomial."""
 
     name: str
     model: str
@@ -53,7 +52,7 @@ class Baseline(TomlTable, frozen=True):
     harness_version: str
     mean: Fraction
     spread: Fraction
-    spread_kind: str
+    spread_kind: SpreadKind
     source: str
     changes: list[Change]
     runs: Annotated[int, Meta(ge=2)] | None = None
@@ -135,7 +134,9 @@ def compare_with_baseline(
 
 
 def _against(measurement: Measurement, baseline: Baseline, alpha: float) -> BaselineComparison:
-    recorded = BaselineScore(baseline.mean, baseline.spread, baseline.runs)
+    recorded = BaselineScore(
+        baseline.mean, baseline.spread, baseline.runs, SpreadKind(baseline.spread_kind)
+    )
     accuracy = measurement.accuracy or 0.0
     drop = baseline.mean - accuracy
     fell = drop >= SMALLEST_DROP and baseline_p_value(accuracy, recorded) < alpha

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from poolbisect.engine.config import Behind, PaddedRows
 from poolbisect.errors import UsageError
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -44,7 +45,7 @@ class Workload(TomlTable, frozen=True):
     questions: Positive
     shots: Annotated[int, Meta(ge=0)] = 0
     max_new_tokens: Positive = 96
-    temperature: Annotated[float, Meta(ge=0)] = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     seed: int = 0
 
 
@@ -68,8 +69,8 @@ class EngineFlags(TomlTable, frozen=True):
 class Memory(TomlTable, frozen=True):
     """What upstream leaves to chance: padded rows' slots, and what lies behind a short buffer."""
 
-    padded_rows: str = "stale"
-    behind_hidden_states: str = "upstream-order"
+    padded_rows: PaddedRows = PaddedRows.STALE
+    behind_hidden_states: Behind = Behind.UPSTREAM_ORDER
 
 
 class Judging(TomlTable, frozen=True):

@@ -104,7 +104,9 @@ def _inputs(part: ExtendRows, depth: int, back: int) -> RowInputs:
     real = len(part.requests)
     out_locs = torch.zeros_like(positions)
     table = part.rank.req_to_token
-    out_locs[:real] = table.read_cells(part.slots[:real, None], positions[:real]).long()
+    out_locs[:real] = table.read_cells(
+        part.slots[:real, None], positions[:real], part.requests
+    ).long()
     if part.graph is None:
         return RowInputs(tokens, positions, out_locs, part.slots, part.requests)
     return part.graph.fill(

@@ -117,7 +117,9 @@ class Forward:
         positions = inputs.positions
         length = int(positions.max()) + 1 if positions.numel() else 0
         key_positions = torch.arange(length, device=positions.device)
-        kv_locs = rank.req_to_token.read_cells(inputs.slots[:, None], key_positions).long()
+        kv_locs = rank.req_to_token.read_cells(
+            inputs.slots[:, None], key_positions, inputs.requests
+        ).long()
         visible = key_positions <= positions[..., None]
         bias = torch.zeros(visible.shape, device=positions.device)
         bias.masked_fill_(~visible, float("-inf"))

@@ -73,10 +73,19 @@ class FutureMap:
         return {name: builder(name) for name in UPSTREAM_ORDER}
 
     def reserve(self, count: int) -> tuple[int, int]:
-        """The next `count` indices of the ring, as first and past-the-end."""
-        start = self._count + 1
-        self._count = (self._count + count) % self.ring
-        return start, start + count
+        """The next `count` indices of the ring, as first and past-the-end.
+
+        Indices whose outcome is still to be resolved are passed over: many prefills in a row
+        would otherwise come round to them.
+        """
+        for _ in range(self.ring):
+            start = self._count + 1
+            held = [i for i in range(start, start + count) if i in self.space.owners]
+            if not held:
+                self._count = (self._count + count) % self.ring
+                return start, start + count
+            self._count = held[-1] % self.ring
+        raise RuntimeError(f"no {count} future indices in a row are free")
 
     def store(self, start: int, end: int, outcome: Outcome, requests: list[Request]) -> None:
         self.buffers[VERIFIED_ID].tensor[start:end] = outcome.verified_id

@@ -125,7 +125,7 @@ class Stepper:
         )
         positions = torch.arange(longest, device=tokens.device).expand(tokens.shape)
         slots = self._tensor([request.req_pool_idx for request in requests])
-        out_locs = rank.req_to_token.read_cells(slots[:, None], positions).long()
+        out_locs = rank.req_to_token.read_cells(slots[:, None], positions, _names(requests)).long()
         return RowInputs(tokens, positions, out_locs, slots, _names(requests))
 
     def _extend_prompt(
@@ -158,7 +158,7 @@ class Stepper:
             tokens = torch.cat((tokens, outcome.topk_index), dim=1)
         offsets = torch.arange(tokens.shape[1], device=tokens.device)
         positions = lengths[:, None] + offsets
-        out_locs = rank.req_to_token.read_cells(slots[:, None], positions).long()
+        out_locs = rank.req_to_token.read_cells(slots[:, None], positions, _names(requests)).long()
         if not graph:
             return rank, RowInputs(tokens, positions, out_locs, slots, _names(requests)), lengths
         rank.verify_inputs.fill_slots(slots)

@@ -23,6 +23,9 @@ from poolbisect.memory.placement import Block, CachingPlacement, rounded
 from poolbisect.memory.spaces import IndexSpace
 
 
+UNMAPPED = "unmapped memory"
+
+
 class IllegalAccessError(RuntimeError):
     """An address outside the mapped memory: on a GPU, 'an illegal memory access was encountered'."""
 
@@ -96,9 +99,15 @@ class Arena:
 
     def at(self, start: int, end: int) -> tuple[tuple[HitRange, Buffer | None], ...]:
         """Who owns bytes start..end-1: buffers with rows, and the gaps between them."""
+        if end <= 0 or start >= self.mapped:
+            return ((HitRange(UNMAPPED), None),)
         found: list[tuple[HitRange, Buffer | None]] = []
+        if start < 0:
+            found.append((HitRange(UNMAPPED), None))
         offsets = [buffer.offset for buffer in self.buffers]
-        position = start
+        position = max(start, 0)
+        beyond = end > self.mapped
+        end = min(end, self.mapped)
         while position < end:
             at = bisect_right(offsets, position) - 1
             buffer = self.buffers[at] if at >= 0 else None
@@ -115,6 +124,8 @@ class Arena:
                     stop = min(stop, rounding_ends)
                 found.append((HitRange(name), None))
             position = stop
+        if beyond:
+            found.append((HitRange(UNMAPPED), None))
         return tuple(found)
 
     def elements(self, dtype: torch.dtype) -> Tensor:
@@ -151,38 +162,75 @@ class Buffer:
     def size(self) -> int:
         return self.rows * self.row_bytes
 
-    def read_rows(self, index: Tensor, requests: Sequence[str | None] = ()) -> Tensor:
+    def read_rows(self, index: Tensor, requests: Sequence[str | None] | None = None) -> Tensor:
         """Rows at `index` (any shape, int64) as index.shape + row shape, without bounds.
 
-        `requests` names the request of each row of `index`; rows beyond it are padded rows.
+        `requests` names the request of each row of `index`; rows beyond it are padded rows. None:
+        who reads is not known.
         """
         view, shifted = self._addressed(index, requests, "read")
         flat = view.index_select(0, shifted.reshape(-1))
         return flat.view(*index.shape, *self.tensor.shape[1:])
 
     def write_rows(
-        self, index: Tensor, values: Tensor, requests: Sequence[str | None] = ()
+        self, index: Tensor, values: Tensor, requests: Sequence[str | None] | None = None
     ) -> None:
         """Set rows at `index` to `values` (index.shape + row shape), without bounds."""
         view, shifted = self._addressed(index, requests, "write")
+        if requests is not None and len(requests) < index.shape[0] and self.arena.guard.watching:
+            self._watch_padded_writes(index[len(requests) :], values[len(requests) :])
         view.index_copy_(0, shifted.reshape(-1), values.reshape(-1, view.shape[1]))
 
-    def read_cells(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """Single elements [row, column] of a two-dimensional buffer, without bounds on either."""
+    def read_cells(
+        self, rows: Tensor, columns: Tensor, requests: Sequence[str | None] | None = None
+    ) -> Tensor:
+        """Single elements [row, column] of a two-dimensional buffer, without bounds on either.
+
+        A column beyond the row reaches into the rows after it, and is watched as such.
+        """
         cells = self.arena.elements(self.tensor.dtype)
         width = self.tensor.shape[1]
         address = self.offset // self.tensor.dtype.itemsize + rows * width + columns
-        _require_mapped(self.name, address, 0, cells.shape[0])
+        if address.numel() == 0:
+            return cells.new_empty(address.shape)
+        low, high = _bounds(columns)
+        reached = (
+            rows if low >= 0 and high < width else rows + columns.div(width, rounding_mode="floor")
+        )
+        self._require_mapped(address, reached, 0, cells.shape[0], requests, "read")
+        if self.arena.guard.watching:
+            self._watch(reached, requests, "read")
         return cells.index_select(0, address.reshape(-1)).view(address.shape)
 
     def _addressed(
-        self, index: Tensor, requests: Sequence[str | None], kind: str
+        self, index: Tensor, requests: Sequence[str | None] | None, kind: str
     ) -> tuple[Tensor, Tensor]:
-        if self.arena.guard.watching:
-            self._watch(index, requests, kind)
         view = self._unbounded()
-        _require_mapped(self.name, index, -self._lead, view.shape[0] - self._lead)
+        if index.numel():
+            low, high = -self._lead, view.shape[0] - self._lead
+            self._require_mapped(index, index, low, high, requests, kind)
+            if self.arena.guard.watching:
+                self._watch(index, requests, kind)
         return view, index + self._lead if self._lead else index
+
+    def _require_mapped(
+        self,
+        address: Tensor,
+        index: Tensor,
+        low: int,
+        high: int,
+        requests: Sequence[str | None] | None,
+        kind: str,
+    ) -> None:
+        """IllegalAccessError, put on record first, if an address is outside low..high-1."""
+        smallest, largest = _bounds(address)
+        if low <= smallest and largest < high:
+            return
+        outside = ((address < low) | (address >= high)).nonzero()[0].tolist()
+        bad = int(index.expand(address.shape)[tuple(outside)])
+        if self.arena.guard.watching:
+            self._watch(index.expand(address.shape), requests, kind, fatal=True)
+        raise IllegalAccessError(f"{self.name}: index {bad} ({kind}) lies outside the mapped memory")
 
     def _unbounded(self) -> Tensor:
         """The mapped memory as rows of this buffer's stride, on the grid its base defines."""
@@ -197,40 +245,46 @@ class Buffer:
             self._mapped = self.arena.mapped
         return self._view
 
-    def _watch(self, index: Tensor, requests: Sequence[str | None], kind: str) -> None:
-        if index.numel() == 0:
+    def _watch(
+        self,
+        index: Tensor,
+        requests: Sequence[str | None] | None,
+        kind: str,
+        *,
+        fatal: bool = False,
+    ) -> None:
+        low, high = _bounds(index)
+        if low >= 0 and high < self.rows:
             return
-        low, high = (int(bound) for bound in torch.aminmax(index))
-        if low < 0 or high >= self.rows:
-            outside = ((index < 0) | (index >= self.rows)).nonzero().tolist()
-            for position in outside:
-                self._report(int(index[tuple(position)]), request_of(position[0], requests), kind)
-        if kind == "write" and self.space is not None and len(requests) < index.shape[0]:
-            self._watch_padded_writes(index[len(requests) :])
+        for position in ((index < 0) | (index >= self.rows)).nonzero().tolist():
+            request = request_of(position[0], requests or ())
+            access = self._access(int(index[tuple(position)]), request, kind)
+            self.arena.guard.out_of_range(access, fatal=fatal)
 
-    def _report(self, index: int, request: str | None, kind: str) -> None:
+    def _access(self, index: int, request: str | None, kind: str) -> Access:
         guard = self.arena.guard
         start = self.offset + index * self.row_bytes
-        reached = self.arena.at(max(start, 0), max(start + self.row_bytes, 0))
-        guard.out_of_range(
-            Access(
-                buffer=self.name,
-                space=self.space.name if self.space else "batch row",
-                index=index,
-                rows=self.rows,
-                kind=kind,
-                rank=guard.rank,
-                step=guard.step,
-                phase=guard.phase,
-                request=request,
-                hit=tuple(hit for hit, _ in reached),
-                victims=_victims(reached, request) if kind == "write" else (),
-            )
+        reached = self.arena.at(start, start + self.row_bytes)
+        return Access(
+            buffer=self.name,
+            space=self.space.name if self.space else "batch row",
+            index=index,
+            rows=self.rows,
+            kind=kind,
+            rank=guard.rank,
+            step=guard.step,
+            phase=guard.phase,
+            request=request,
+            hit=tuple(hit for hit, _ in reached),
+            victims=_victims(reached, request) if kind == "write" else (),
         )
 
-    def _watch_padded_writes(self, index: Tensor) -> None:
-        assert self.space is not None
+    def _watch_padded_writes(self, index: Tensor, values: Tensor) -> None:
         guard = self.arena.guard
+        if values.is_floating_point() and not bool(values.isfinite().all()):
+            guard.non_finite_padding.add(self.name)
+        if self.space is None:
+            return
         for row in index.reshape(-1).tolist():
             owner = self.space.owners.get(row)
             if owner is not None:
@@ -255,10 +309,6 @@ def _victims(
     return tuple(sorted(found))
 
 
-def _require_mapped(name: str, index: Tensor, low: int, high: int) -> None:
-    if index.numel() == 0:
-        return
-    smallest, largest = (int(bound) for bound in torch.aminmax(index))
-    if smallest < low or largest >= high:
-        worst = smallest if smallest < low else largest
-        raise IllegalAccessError(f"{name}: index {worst} lies outside the mapped memory")
+def _bounds(index: Tensor) -> tuple[int, int]:
+    smallest, largest = torch.aminmax(index)
+    return int(smallest), int(largest)

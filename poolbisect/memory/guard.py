@@ -114,7 +114,8 @@ class Guard:
     def watching(self) -> bool:
         return self.mode is not MemoryMode.SILENT
 
-    def out_of_range(self, access: Access) -> None:
+    def out_of_range(self, access: Access, *, fatal: bool = False) -> None:
+        """Put an access on record; in strict mode raise, unless it is `fatal` by itself."""
         if self.first is None:
             self.first = access
         if access.kind == "read":
@@ -139,7 +140,7 @@ class Guard:
             tally.reads += 1
         else:
             tally.writes += 1
-        if self.mode is MemoryMode.STRICT:
+        if self.mode is MemoryMode.STRICT and not fatal:
             raise OutOfRangeError(access)
 
     def padded_write(self, write: PaddedWrite, keep: int = 20) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from poolbisect.pools.slots import SlotPool
+from poolbisect.pools.interface import RequestPool
 
 
-def leaked_slots(pool: SlotPool, held_by_sessions: int = 0) -> int:
+def leaked_slots(pool: RequestPool, held_by_sessions: int = 0) -> int:
     """Slots that are neither free nor held, by the pool's own `size`; 0 when the books balance.
 
     It counts slots, never rows: a buffer one row short leaves the books balanced, so this check

@@ -24,7 +24,7 @@ class BufferContract:
 
     @property
     def missing(self) -> int:
-        return max(0, self.last + 1 - self.rows)
+        return IndexSpace(self.space, self.first, self.last).missing_rows(self.rows)
 
     @property
     def short_from(self) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from poolbisect.engine.config import Behind, EngineConfig, PaddedRows
+from poolbisect.engine.config import EngineConfig
 from poolbisect.engine.engine import Engine, Progress
 from poolbisect.engine.rank import Rank
 from poolbisect.engine.request import Request
@@ -82,21 +82,11 @@ def engine_config(flags: EngineFlags, memory: Memory, workload: Workload) -> Eng
         speculative_eagle_topk=flags.speculative_eagle_topk,
         speculative_num_draft_tokens=flags.speculative_num_draft_tokens if speculative else 1,
         disable_overlap_schedule=flags.disable_overlap_schedule,
-        padded_rows=_choice(PaddedRows, "memory.padded-rows", memory.padded_rows),
-        behind_hidden_states=_choice(
-            Behind, "memory.behind-hidden-states", memory.behind_hidden_states
-        ),
+        padded_rows=memory.padded_rows,
+        behind_hidden_states=memory.behind_hidden_states,
         temperature=workload.temperature,
         seed=workload.seed,
     )
-
-
-def _choice(kind: Any, key: str, value: str) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(member.value for member in kind)
-        raise UsageError(f"{key}: {value!r} is none of {known}") from None
 
 
 def measure(

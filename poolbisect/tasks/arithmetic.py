@@ -72,8 +72,8 @@ def is_held_out(prompt: str) -> bool:
 def make_problem(rng: random.Random, operations: int, level: str, id: int = 0) -> Problem:
     """Draw one problem.
 
-    `easy` multiplies only values up to 111, by 2..9; `hard` multiplies once, at a place drawn at random, by
-    12..99 where a product below 10000 allows it.
+    `easy` multiplies only values up to 111, by 2..9; `hard` also multiplies once, at a place drawn
+    at random, by 12..99 where a product below 10000 allows it.
     """
     value = rng.randrange(2, 100)
     prompt = str(value)
