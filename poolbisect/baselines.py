@@ -130,7 +130,7 @@ def compare_with_baseline(
     if closest is None:
         return BaselineComparison("no baseline is recorded")
     fields = "; ".join(map(str, closest))
-    return BaselineComparison(f"not comparable with a recorded baseline ({fields})")
+    return BaselineComparison(f"not comparable with its recorded baseline ({fields})")
 
 
 def _against(measurement: Measurement, baseline: Baseline, alpha: float) -> BaselineComparison:
@@ -142,7 +142,7 @@ def _against(measurement: Measurement, baseline: Baseline, alpha: float) -> Base
     fell = drop >= SMALLEST_DROP and baseline_p_value(accuracy, recorded) < alpha
     relation = "below" if fell else "in line with"
     note = (
-        f"{relation} its baseline {baseline.mean:.3f} ± {baseline.spread:.4f} "
+        f"accuracy is {relation} its baseline {baseline.mean:.3f} ± {baseline.spread:.4f} "
         f"({baseline.spread_kind}, {baseline.name})"
     )
     return BaselineComparison(note, fell, baseline)

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from poolbisect.baselines import BaselineComparison, compare_with_baseline, load_baselines, run_key
-from poolbisect.errors import NotApplicableError, UsageError
+from poolbisect.errors import NotApplicableError
 from poolbisect.judging import RunVerdict, SubjectVerdict, judge_run, judge_subject
 from poolbisect.measurement import Ended, Measurement, MemoryEvents
 from poolbisect.models.loading import LoadedModel, load_model
@@ -165,20 +164,3 @@ def _measure(
         name, one.resolved.pools, request.scenario, problems, model, request.settings, on_tick
     )
     return replace(measurement, provenance={**one.resolved.provenance, **measurement.provenance})
-
-
-def report_folder(out: Path, scenario: str) -> Path:
-    """A new folder for a run's files below `out`. UsageError when it cannot be made."""
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    folder = out / scenario / stamp
-    try:
-        for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-            candidate = folder.with_name(folder.name + suffix)
-            if not candidate.exists():
-                candidate.mkdir(parents=True)
-                return candidate
-    except OSError as error:
-        raise UsageError(
-            f"--out {out}: reports cannot be written there ({(error.strerror or '').lower()})"
-        ) from error
-    raise UsageError(f"--out {out}: more than 999 runs of {scenario} in one second")

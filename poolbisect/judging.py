@@ -121,7 +121,7 @@ def _judge_reference(
     measurement: Measurement, expectation: Expectation | None, baseline: BaselineComparison
 ) -> SubjectVerdict:
     if baseline.fell:
-        verdict, reason = Verdict.BAD, f"accuracy is {baseline.note}"
+        verdict, reason = Verdict.BAD, baseline.note
     else:
         verdict, reason = Verdict.GOOD, "the reference of this comparison"
     return SubjectVerdict(measurement, verdict, reason, expectation, baseline_note=baseline.note)

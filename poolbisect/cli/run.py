@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from poolbisect.canary import RunRequest, report_folder, run
+from poolbisect.canary import RunRequest, run
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.probes.miniature import Settings, check_device
 from poolbisect.reporting import result_json
 from poolbisect.reporting.console import LiveProgress, show
+from poolbisect.reporting.folder import report_folder
 from poolbisect.scenario import load_scenario
 
 
@@ -72,10 +73,10 @@ def command(
     request = RunRequest(
         load_scenario(scenario), subjects, questions, Settings(MemoryMode(memory), device, seed)
     )
-    folder = report_folder(out, request.scenario.name)
-    with LiveProgress(Console(stderr=True)) as progress:
-        report = run(request, progress)
-    document = result_json.save(report, folder)
+    with report_folder(out, request.scenario.name) as folder:
+        with LiveProgress(Console(stderr=True)) as progress:
+            report = run(request, progress)
+        document = result_json.save(report, folder)
     if as_json:
         sys.stdout.buffer.write(result_json.encode(document) + b"\n")
     else:

@@ -61,7 +61,7 @@ def _show(scenario: Scenario, console: Console) -> None:
             baseline.name,
             f"{baseline.mean:.3f} ± {baseline.spread:.4f}",
             baseline.spread_kind,
-            f"{sign} {gate.score}" if gate else "–",
+            f"{sign} {gate.score}" if gate else "-",
             str(baseline.n),
             baseline.hardware,
             baseline.source,

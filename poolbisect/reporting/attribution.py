@@ -46,11 +46,18 @@ def _harm(measurement: Measurement, comparison: PairedComparison | None) -> str:
     if not comparison.lost and not comparison.gained:
         return first + "; no question changed between right and wrong."
     lost = set(comparison.lost_ids)
-    elsewhere = len(lost - offenders)
+    elsewhere = lost - offenders
+    overwritten = len(elsewhere & victims)
+    if not lost:
+        return f"{first}. No question was lost by it."
     return (
-        f"{first}. Of the {comparison.lost} questions lost, {elsewhere} ran on other slots, "
-        f"{len(lost & victims - offenders)} of them with bytes overwritten."
+        f"{first}. Of the {len(lost)} questions lost, {_share(len(elsewhere), len(lost))} ran on "
+        f"other slots, {_share(overwritten, len(elsewhere))} of those with bytes overwritten."
     )
+
+
+def _share(part: int, whole: int) -> str:
+    return "all" if part == whole else str(part)
 
 
 def _requests(count: int) -> str:

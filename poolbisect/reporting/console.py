@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import TracebackType
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -24,6 +25,7 @@ from poolbisect.judging import RunVerdict, SubjectVerdict
 from poolbisect.probes.miniature import Tick
 from poolbisect.reporting.attribution import attribution
 
+_NONE = "-"
 _STYLES = {
     Verdict.GOOD: "green",
     Verdict.BAD: "bold red",
@@ -89,12 +91,14 @@ def show(report: RunReport, folder: Path, console: Console) -> None:
 
 
 def _table(report: RunReport) -> Table:
-    table = Table(header_style="bold")
-    reference = report.scenario.judging.reference
-    for heading in ("subject", "accuracy [95 %]", f"against {reference}", "accept length"):
-        table.add_column(heading)
-    for heading in ("out of range r/w", "last slot", "verdict"):
-        table.add_column(heading)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("subject", overflow="fold")
+    table.add_column("accuracy\n95 % interval", no_wrap=True)
+    table.add_column(f"against\n{report.scenario.judging.reference}", no_wrap=True)
+    table.add_column("accept\nlength", no_wrap=True)
+    table.add_column("out of\nrange", no_wrap=True)
+    table.add_column("last slot:\nrequests", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for verdict in report.verdicts:
         table.add_row(*_row(verdict))
     return table
@@ -103,25 +107,19 @@ def _table(report: RunReport) -> Table:
 def _row(verdict: SubjectVerdict) -> list[Text]:
     measurement = verdict.measurement
     slots, memory = measurement.slots, measurement.memory
-    last = "–"
-    if slots is not None:
-        used = (
-            f"{slots.requests_on_last_slot} requests" if slots.requests_on_last_slot else "unused"
-        )
-        last = f"{slots.last_slot}: {used}"
     accesses = "not watched"
     if memory.watched:
-        accesses = f"{memory.reads} / {memory.writes}" if memory.buffers else "none"
+        accesses = f"{memory.reads} reads\n{memory.writes} writes" if memory.buffers else "none"
     style = _STYLES[verdict.verdict]
     if verdict.as_expected and verdict.verdict is Verdict.BAD:
         style = "red"
     return [
-        Text(measurement.subject),
+        Text(measurement.subject, style="bold"),
         Text(_accuracy(verdict)),
         Text(_change(verdict)),
-        Text("–" if measurement.accept_length is None else f"{measurement.accept_length:.2f}"),
+        Text(_NONE if measurement.accept_length is None else f"{measurement.accept_length:.2f}"),
         Text(accesses, style="red" if memory.buffers else ""),
-        Text(last),
+        Text(_NONE if slots is None else f"{slots.last_slot}: {slots.requests_on_last_slot}"),
         Text(_verdict(verdict), style=style),
     ]
 
@@ -131,21 +129,21 @@ def _accuracy(verdict: SubjectVerdict) -> str:
     if measurement.accuracy is None:
         return measurement.ended.value.replace("_", " ")
     interval = wilson(measurement.correct, measurement.answered)
-    partial = (
-        "" if measurement.answered == measurement.asked else f" of {measurement.answered} answered"
-    )
-    return f"{measurement.accuracy:.3f} [{interval.low:.3f}, {interval.high:.3f}]{partial}"
+    lines = [f"{measurement.accuracy:.3f}", f"{interval.low:.3f} to {interval.high:.3f}"]
+    if measurement.answered != measurement.asked:
+        lines.append(f"{measurement.answered} of {measurement.asked}")
+    return "\n".join(lines)
 
 
 def _change(verdict: SubjectVerdict) -> str:
     paired = verdict.comparison
     if paired is None:
-        return "–"
+        return _NONE
     if not paired.lost and not paired.gained:
-        return "no question differs"
+        return "no question\ndiffers"
     return (
-        f"{100 * paired.difference:+.1f} points ({paired.lost} lost, {paired.gained} gained, "
-        f"p {_p(paired.p_value)})"
+        f"{100 * paired.difference:+.1f} points\n{paired.lost} lost\n{paired.gained} gained\n"
+        f"p {_p(paired.p_value)}"
     )
 
 
@@ -156,14 +154,15 @@ def _p(value: float) -> str:
 def _verdict(verdict: SubjectVerdict) -> str:
     if verdict.as_expected is None:
         return verdict.verdict.value
-    return f"{verdict.verdict.value}, {'as' if verdict.as_expected else 'NOT'} expected"
+    return f"{verdict.verdict.value},\n{'as' if verdict.as_expected else 'NOT'} expected"
 
 
 def _explain(verdict: SubjectVerdict, report: RunReport, console: Console) -> None:
     name = verdict.measurement.subject
-    console.print(Text.assemble((f"{name}: ", "bold"), f"{verdict.reason}."))
-    if verdict.baseline_note and verdict.verdict is Verdict.GOOD:
-        console.print(Text(f"  accuracy is {verdict.baseline_note}."))
+    console.print(Text.assemble((f"{name}: ", "bold"), f"{verdict.reason.rstrip('.')}."))
+    if verdict.baseline_note and verdict.verdict is not Verdict.BAD:
+        note = verdict.baseline_note
+        console.print(Text(f"  {note[0].upper()}{note[1:]}."))
     words = attribution(verdict)
     if words:
         console.print(Text(f"  {words}"))

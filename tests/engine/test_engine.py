@@ -182,3 +182,24 @@ def test_impossible_configurations_are_refused_in_one_sentence(
     with pytest.raises(UsageError, match=words) as refused:
         serve("corrected", 2, **changes)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("without_overlap", [True, False])
+def test_a_long_request_survives_any_number_of_short_ones(without_overlap: bool) -> None:
+    """Prefills in a row must not come round the future ring to an outcome still to be resolved."""
+
+    def long_answer(short: int) -> list[int]:
+        settings = EngineConfig(
+            max_running_requests=5, dp_size=1, disable_overlap_schedule=without_overlap
+        )
+        engine = Engine(settings, load_mimo().model, ShippedPools("corrected"))
+        (long,) = requests(1)
+        others = [
+            Request(f"short {n}", [arithmetic.BOS, 5 + n % 10, 6 + n % 7, 7], 1, -1)
+            for n in range(short)
+        ]
+        engine.run([long, *others])
+        return long.output
+
+    alone = long_answer(0)
+    assert all(long_answer(short) == alone for short in (48, 49, 50))

@@ -1,0 +1,41 @@
+"""The folder a run writes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from poolbisect.errors import PoolbisectError, UsageError
+
+
+@contextmanager
+def report_folder(out: Path, scenario: str) -> Iterator[Path]:
+    """A new folder `out`/`scenario`/<UTC time>, made before anything costly is run.
+
+    UsageError when it cannot be made. If the run ends in an error and left nothing in it, the
+    folder is taken away again.
+    """
+    folder = _make(out, scenario)
+    try:
+        yield folder
+    except (PoolbisectError, KeyboardInterrupt):
+        with suppress(OSError):
+            folder.rmdir()
+            folder.parent.rmdir()
+        raise
+
+
+def _make(out: Path, scenario: str) -> Path:
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    try:
+        for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
+            folder = out / scenario / f"{stamp}{suffix}"
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                return folder
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"--out {out}: reports cannot be written there ({reason})") from error
+    raise UsageError(f"--out {out}: more than 999 runs of {scenario} in one second")
