@@ -22,12 +22,11 @@ from poolbisect.memory.guard import Access, Guard, HitRange, PaddedWrite, reques
 from poolbisect.memory.placement import Block, CachingPlacement, rounded
 from poolbisect.memory.spaces import IndexSpace
 
-
 UNMAPPED = "unmapped memory"
 
 
 class IllegalAccessError(RuntimeError):
-    """An address outside the mapped memory: on a GPU, 'an illegal memory access was encountered'."""
+    """An address outside the mapped memory: on a GPU, 'illegal memory access'."""
 
 
 @dataclass(slots=True)
@@ -88,7 +87,8 @@ class Arena:
     ) -> Buffer:
         if self.mapped > self.capacity:
             raise InfrastructureError(
-                f"the arena of {self.capacity} B is too small: {name} needs bytes up to {self.mapped}"
+                f"the arena of {self.capacity} B is too small: {name} needs bytes up to "
+                f"{self.mapped}"
             )
         size = math.prod(shape) * dtype.itemsize
         tensor = self._storage[block.offset : block.offset + size].view(dtype).view(shape)
@@ -230,7 +230,9 @@ class Buffer:
         bad = int(index.expand(address.shape)[tuple(outside)])
         if self.arena.guard.watching:
             self._watch(index.expand(address.shape), requests, kind, fatal=True)
-        raise IllegalAccessError(f"{self.name}: index {bad} ({kind}) lies outside the mapped memory")
+        raise IllegalAccessError(
+            f"{self.name}: index {bad} ({kind}) lies outside the mapped memory"
+        )
 
     def _unbounded(self) -> Tensor:
         """The mapped memory as rows of this buffer's stride, on the grid its base defines."""

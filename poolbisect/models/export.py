@@ -48,4 +48,5 @@ def transformers_model(model: MimoMiniature) -> Any:
     settings.pop("torch_dtype")
     reference = LlamaForCausalLM(TransformersConfig(**settings))
     reference.load_state_dict(base_weights(model))
-    return reference.eval()
+    reference.train(False)
+    return reference
