@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from poolbisect.engine.forward import Forward
+from poolbisect.engine.forward import Forward, Keys
 from poolbisect.engine.graph_inputs import GraphInputs, RowInputs
 from poolbisect.engine.rank import Rank
 
@@ -60,31 +60,33 @@ def draft_extend(
 ) -> list[tuple[Tensor, Tensor]]:
     """Run the MTP layers one after another; per rank draft probabilities and ids (rows, steps)."""
     hidden = [part.hidden for part in parts]
-    drafted: list[list[tuple[Tensor, Tensor]]] = [[] for _ in parts]
+    rows = [part.last.shape[0] for part in parts]
+    every = torch.arange(max(rows), device=hidden[0].device)
+    best, tokens = [], []
+    keys: Keys | None = None
     for depth in range(steps):
-        batches = []
+        batch, at = [], []
         for number, part in enumerate(parts):
             back = depth if part.reverts else 0
             if back:
                 hidden[number] = _with_reverted(part, hidden[number], steps - 1 - depth)
-            batches.append((part.rank, _inputs(part, depth, back)))
-        outputs = forward.draft(depth, batches, hidden)
-        for number, part in enumerate(parts):
-            at = part.last + depth if part.reverts else part.last
-            rows = torch.arange(at.shape[0], device=at.device)
-            probabilities = forward.draft_logits(depth, outputs[number][rows, at]).softmax(-1)
-            best, token = probabilities.max(dim=-1)
-            drafted[number].append((best, token))
-            if depth + 1 < steps:
-                part.tokens[rows, part.last + 1 + depth] = token
+            batch.append((part.rank, _inputs(part, depth, back)))
+            at.append(part.last + back)
+        output, keys = forward.draft(depth, batch, hidden, at, keys)
+        probability, token = forward.draft_logits(depth, output).softmax(-1).max(dim=-1)
+        best.append(probability)
+        tokens.append(token)
+        if depth + 1 < steps:
+            for part, mine in zip(parts, torch.split(token, rows), strict=True):
+                part.tokens[every[: mine.shape[0]], part.last + 1 + depth] = mine
     _remember(steps, parts, hidden)
-    return [
-        (
-            torch.stack([best for best, _ in per_rank], dim=1),
-            torch.stack([token for _, token in per_rank], dim=1),
+    return list(
+        zip(
+            torch.split(torch.stack(best, dim=1), rows),
+            torch.split(torch.stack(tokens, dim=1), rows),
+            strict=True,
         )
-        for per_rank in drafted
-    ]
+    )
 
 
 def _with_reverted(part: ExtendRows, hidden: Tensor, entry: int) -> Tensor:

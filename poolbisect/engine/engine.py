@@ -12,10 +12,10 @@ from poolbisect.engine.forward import Forward
 from poolbisect.engine.rank import Rank, build_rank
 from poolbisect.engine.request import Request
 from poolbisect.engine.step import Stepper, StepResult
-from poolbisect.pools.interface import SubjectPools
 from poolbisect.errors import UsageError
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.models.llama import MimoMiniature
+from poolbisect.pools.interface import SubjectPools
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class GraphInputs:
         """Copy the real rows' slots in; the whole buffer, padded rows as the policy leaves them."""
         held = self.req_pool_indices.tensor
         held[: slots.shape[0]] = slots
-        if self.padded_rows is PaddedRows.ZEROED:
+        if self.padded_rows == PaddedRows.ZEROED:
             held[slots.shape[0] :] = 0
         return held
 

@@ -18,12 +18,12 @@ from poolbisect.engine.future import NEW_SEQ_LENS, TOPK_INDEX, VERIFIED_ID, Futu
 from poolbisect.engine.graph_inputs import GraphInputs
 from poolbisect.engine.kv_cache import PageAllocator, kv_buffers
 from poolbisect.engine.request import Request
-from poolbisect.pools.interface import HIDDEN_STATES, RequestPool, SubjectPools
 from poolbisect.memory.arena import Arena, Buffer
 from poolbisect.memory.guard import Guard, MemoryMode
 from poolbisect.memory.placement import MIB
 from poolbisect.memory.spaces import IndexSpace
 from poolbisect.models.llama import LlamaConfig, rotary_tables
+from poolbisect.pools.interface import HIDDEN_STATES, RequestPool, SubjectPools
 
 REQUEST_SLOT = "request slot"
 REGION = 64 * MIB
@@ -137,11 +137,10 @@ def _allocate(rank: Rank, model: LlamaConfig, pools: SubjectPools) -> None:
     table = arena.allocate("req_to_token", shape, pool.req_to_token.dtype, rank.slots)
     pool.req_to_token = table.tensor
     rank.buffers["req_to_token"] = table
-    cos, sin = rotary_tables(model, config.context_length)
-    rotary = arena.allocate(
-        "rotary_cos_sin", (config.context_length, 2, model.head_dim), torch.float32
-    )
-    rotary.tensor.copy_(torch.stack((cos, sin), dim=1))
+    half = model.head_dim // 2
+    tables = rotary_tables(model, config.context_length)
+    rotary = arena.allocate("rotary_cos_sin", (config.context_length, half, 2), torch.float32)
+    rotary.tensor.copy_(torch.stack([table[:, :half] for table in tables], dim=-1))
     rank.buffers["rotary_cos_sin"] = rotary
     layers, heads = model.num_hidden_layers, model.num_key_value_heads
 
@@ -199,7 +198,7 @@ def _with_neighbour(
     if own_region:
         rank.arena.open_region(REGION)
     build()
-    if behind is Behind.SLACK:
+    if behind == Behind.SLACK:
         rank.arena.skip(rank.hidden_states.row_bytes)
     if build_neighbour is not None:
         build_neighbour()

@@ -46,7 +46,8 @@ class Stepper:
         """Run the prompts of newly admitted requests, one list per rank."""
         self._begin("prefill")
         active = [(rank, reqs) for rank, reqs in zip(self.ranks, admitted, strict=True) if reqs]
-        batches = [(rank, self._prompt_inputs(rank, reqs)) for rank, reqs in active]
+        longest = max(len(request.prompt) for _, reqs in active for request in reqs)
+        batches = [(rank, self._prompt_inputs(rank, reqs, longest)) for rank, reqs in active]
         hidden = self.forward.target(batches)
         results, extends = [], []
         for (rank, requests), (_, inputs), states in zip(active, batches, hidden, strict=True):
@@ -118,8 +119,7 @@ class Stepper:
         else:
             rank.future_indices = indices
 
-    def _prompt_inputs(self, rank: Rank, requests: list[Request]) -> RowInputs:
-        longest = max(len(request.prompt) for request in requests)
+    def _prompt_inputs(self, rank: Rank, requests: list[Request], longest: int) -> RowInputs:
         tokens = self._tensor(
             [request.prompt + [0] * (longest - len(request.prompt)) for request in requests]
         )

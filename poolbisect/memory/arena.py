@@ -162,13 +162,23 @@ class Buffer:
     def size(self) -> int:
         return self.rows * self.row_bytes
 
-    def read_rows(self, index: Tensor, requests: Sequence[str | None] | None = None) -> Tensor:
+    def read_rows(
+        self,
+        index: Tensor,
+        requests: Sequence[str | None] | None = None,
+        out: Tensor | None = None,
+    ) -> Tensor:
         """Rows at `index` (any shape, int64) as index.shape + row shape, without bounds.
 
         `requests` names the request of each row of `index`; rows beyond it are padded rows. None:
-        who reads is not known.
+        who reads is not known. `out`, contiguous and of the result's shape, receives the rows.
         """
         view, shifted = self._addressed(index, requests, "read")
+        if out is not None:
+            torch.index_select(
+                view, 0, shifted.reshape(-1), out=out.view(index.numel(), view.shape[1])
+            )
+            return out
         flat = view.index_select(0, shifted.reshape(-1))
         return flat.view(*index.shape, *self.tensor.shape[1:])
 
