@@ -1,0 +1,38 @@
+"""A session's decisions as commands that can be typed again."""
+
+from __future__ import annotations
+
+import shlex
+
+from poolbisect.bisection.journal import Record
+from poolbisect.bisection.lines import Ended, Forget, Resume, Skip, Suspect
+from poolbisect.bisection.outcome import Observation
+
+
+def summary(seen: Observation) -> str:
+    """A few words: `good`, `155/200`, `build_failed`."""
+    if seen.verdict is not None:
+        return str(seen.verdict)
+    return f"{seen.correct}/{seen.asked}" if seen.asked else str(seen.ending)
+
+
+def replay_commands(record: Record) -> list[str]:
+    """Shell lines: the start, then each decision; what probes saw stands between as comments."""
+    lines = [shlex.join(("poolbisect", *record.header.command))]
+    again = ("poolbisect", "bisect", "--resume")
+    for line in record.lines:
+        match line:
+            case Ended():
+                lines.append(f"# {line.name}: {summary(line.observation)}")
+            case Skip(names=(first, last)):
+                span = first if first == last else f"{first}^..{last}"
+                lines.append(shlex.join((*again, "--skip", span)))
+            case Forget():
+                lines.append(shlex.join((*again, "--forget", line.name)))
+            case Suspect():
+                lines.append(shlex.join((*again, "--suspect", line.name)))
+            case Resume():
+                lines.append("# resumed")
+            case _:
+                pass
+    return lines
