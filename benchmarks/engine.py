@@ -51,7 +51,7 @@ def main() -> None:
     limit = scenario.workload.max_new_tokens
     config = engine_config(scenario.engine, scenario.memory, scenario.workload)
     plain = replace(config, speculative_num_steps=0, speculative_num_draft_tokens=1)
-    model = load_mimo().model
+    model = load_mimo()
 
     rows = []
     reference, spent = _timed(lambda: _transformers(model, prompts, limit))

@@ -7,6 +7,7 @@ every field; otherwise the differing fields are named and nothing is concluded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,9 @@ from msgspec import Meta
 
 from poolbisect.evidence.baseline import BaselineScore, SpreadKind, baseline_p_value
 from poolbisect.evidence.comparability import BaselineKey, FieldDifference, differing_fields
+from poolbisect.evidence.gate_health import GateHealth, gate_health
+from poolbisect.evidence.gates import Gate as ScoreGate
+from poolbisect.evidence.gates import GateCheck, check_gate
 from poolbisect.measurement import Measurement
 from poolbisect.scenario import Scenario, TomlTable, read_toml, scenario_folder
 from poolbisect.tasks.arithmetic import HARNESS_VERSION
@@ -23,6 +27,17 @@ MINIATURE = "miniature"
 SMALLEST_DROP = 0.01
 
 
+class BaselineSpread(StrEnum):
+    """What the "±" of a baseline is."""
+
+    RUN_TO_RUN = "run-to-run"
+    """Standard deviation between runs on the same questions and machine."""
+    BINOMIAL = "binomial"
+    """Sampling error sqrt(p (1 - p) / n) of drawing the questions."""
+    BETWEEN_MACHINES = "between-machines"
+    """Standard deviation between machines, runs on one being alike."""
+
+
 class Gate(TomlTable, frozen=True):
     """A pass mark; `strict` means the score must be above it, not merely reach it."""
 
@@ -30,12 +45,32 @@ class Gate(TomlTable, frozen=True):
     strict: bool = False
     accept_length: float | None = None
 
+    def __str__(self) -> str:
+        return str(self.of_score)
+
+    @property
+    def of_score(self) -> ScoreGate:
+        return ScoreGate(self.score, self.strict)
+
+
+class Former(TomlTable, frozen=True):
+    """What a baseline said before a change."""
+
+    mean: Fraction
+    spread: Fraction
+    spread_kind: BaselineSpread
+    source: str
+    runs: Annotated[int, Meta(ge=2)] | None = None
+    accept_length: float | None = None
+    gate: Gate | None = None
+
 
 class Change(TomlTable, frozen=True):
-    """Why a baseline was set or changed, and when (ISO date)."""
+    """Why a baseline was set or changed, and when (ISO date); `former` is what it said before."""
 
     date: str
     reason: str
+    former: Former | None = None
 
 
 class Baseline(TomlTable, frozen=True):
@@ -52,7 +87,7 @@ class Baseline(TomlTable, frozen=True):
     harness_version: str
     mean: Fraction
     spread: Fraction
-    spread_kind: SpreadKind
+    spread_kind: BaselineSpread
     source: str
     changes: list[Change]
     runs: Annotated[int, Meta(ge=2)] | None = None
@@ -72,6 +107,23 @@ class Baseline(TomlTable, frozen=True):
             harness_version=self.harness_version,
         )
 
+    @property
+    def recorded(self) -> BaselineScore:
+        """Mean and spread, for the statistics."""
+        binomial = self.spread_kind == BaselineSpread.BINOMIAL
+        kind = SpreadKind.BINOMIAL if binomial else SpreadKind.RUN_TO_RUN
+        return BaselineScore(self.mean, self.spread, self.runs, kind)
+
+    def check(self, score: float) -> GateCheck | None:
+        """Whether a score passes the gate; None without a gate."""
+        return None if self.gate is None else check_gate(score, self.gate.of_score)
+
+    def health(self) -> GateHealth | None:
+        """Whether the gate is any use, given mean and spread; None without a gate."""
+        if self.gate is None:
+            return None
+        return gate_health(self.mean, self.spread, self.gate.of_score, questions=self.n)
+
 
 class _BaselineFile(TomlTable, frozen=True):
     baselines: list[Baseline]
@@ -79,7 +131,16 @@ class _BaselineFile(TomlTable, frozen=True):
 
 def load_baselines(scenario: str, folder: Path | None = None) -> list[Baseline]:
     """The baselines recorded for a scenario; none if it has no file."""
-    path = (folder or scenario_folder() / "baselines") / f"{scenario}.toml"
+    return read_baselines(baseline_file(scenario, folder))
+
+
+def baseline_file(scenario: str, folder: Path | None = None) -> Path:
+    """Where the baselines of a scenario are: in `folder`, by default with the scenarios."""
+    return (folder or scenario_folder() / "baselines") / f"{scenario}.toml"
+
+
+def read_baselines(path: Path) -> list[Baseline]:
+    """The baselines of one file; none if it does not exist. UsageError names file and key."""
     if not path.exists():
         return []
     file: _BaselineFile = read_toml(path, _BaselineFile)
@@ -106,11 +167,15 @@ def run_key(scenario: Scenario, questions: int, device: str) -> BaselineKey:
 
 @dataclass(frozen=True, slots=True)
 class BaselineComparison:
-    """How a run stands to its baseline; `fell` if it is significantly below it."""
+    """How a run stands to its baseline; `fell` if it is significantly below it.
+
+    `gate` is judged apart: a score can pass its gate and still have fallen.
+    """
 
     note: str
     fell: bool = False
     baseline: Baseline | None = None
+    gate: GateCheck | None = None
 
 
 def compare_with_baseline(
@@ -134,15 +199,22 @@ def compare_with_baseline(
 
 
 def _against(measurement: Measurement, baseline: Baseline, alpha: float) -> BaselineComparison:
-    recorded = BaselineScore(
-        baseline.mean, baseline.spread, baseline.runs, SpreadKind(baseline.spread_kind)
-    )
     accuracy = measurement.accuracy or 0.0
     drop = baseline.mean - accuracy
-    fell = drop >= SMALLEST_DROP and baseline_p_value(accuracy, recorded) < alpha
+    fell = drop >= SMALLEST_DROP and baseline_p_value(accuracy, baseline.recorded) < alpha
     relation = "below" if fell else "in line with"
+    check = baseline.check(accuracy)
     note = (
         f"accuracy is {relation} its baseline {baseline.mean:.3f} ± {baseline.spread:.4f} "
-        f"({baseline.spread_kind}, {baseline.name})"
+        f"({baseline.spread_kind}, {baseline.name}){gate_note(baseline, check)}"
     )
-    return BaselineComparison(note, fell, baseline)
+    return BaselineComparison(note, fell, baseline, check)
+
+
+def gate_note(baseline: Baseline, check: GateCheck | None) -> str:
+    """How a score stands to the gate of its baseline, to be put after a sentence; may be empty."""
+    if check is None:
+        return ""
+    if check.note:
+        return f"; {check.note}"
+    return f"; it {'passes' if check.passed else 'fails'} its gate {baseline.gate}"

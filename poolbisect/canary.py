@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from poolbisect.baselines import BaselineComparison, compare_with_baseline, load_baselines, run_key
@@ -13,6 +13,7 @@ from poolbisect.judging import RunVerdict, SubjectVerdict, judge_run, judge_subj
 from poolbisect.measurement import Ended, Measurement, MemoryEvents
 from poolbisect.models.loading import LoadedModel, load_model
 from poolbisect.pools.coverage import last_slot_use
+from poolbisect.pools.mamba_sizing import MambaSizing
 from poolbisect.pools.upstream.faults import StubGap, SubjectFault
 from poolbisect.probes.contract import BufferContract, contracts
 from poolbisect.probes.miniature import Settings, Tick, engine_config, measure
@@ -30,7 +31,7 @@ class RunRequest:
     scenario: Scenario
     subjects: tuple[str, ...] = ()
     questions: int | None = None
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +127,28 @@ def _prepare(subject: Subject, request: RunRequest) -> Prepared:
     config = engine_config(
         request.scenario.engine, request.scenario.memory, request.scenario.workload
     )
-    slots = config.slots_per_rank
+    slots, pre_alloc = config.slots_per_rank, config.pre_alloc_size
+    mamba = None
+    if config.max_mamba_cache_size is not None:
+        mamba = MambaSizing(
+            config.mamba_slots_per_rank,
+            config.mamba_extra_buffer,
+            not config.disable_overlap_schedule,
+        )
     try:
-        resolved = resolve(subject)
-        found = contracts(resolved.pools, request.scenario.buffers, slots)
-        pool = resolved.pools.make_pool(slots, 8, "cpu")
+        resolved = resolve(subject, family=request.scenario.pools)
+        found = contracts(resolved.pools, request.scenario.buffers, slots, pre_alloc, mamba)
+        pool = resolved.pools.make_pool(slots, 8, "cpu", pre_alloc)
     except NotApplicableError as error:
         return Prepared(subject, None, ended=Ended.NOT_APPLICABLE, detail=str(error))
     except StubGap as error:
         return Prepared(subject, None, ended=Ended.BUILD_FAILED, detail=str(error))
     except SubjectFault as error:
         return Prepared(subject, None, ended=Ended.CRASHED, detail=str(error))
-    first = last_slot_use(pool, slots, 4 * slots).first_request
+    in_flight = slots + (pre_alloc or 0)
+    if mamba is not None:
+        in_flight = min(in_flight, mamba.size // mamba.slots_per_request)
+    first = last_slot_use(pool, max(1, in_flight), 4 * in_flight + 4 * slots).first_request
     needed = None if first is None else first * config.dp_size
     return Prepared(subject, resolved, found, needed)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from poolbisect.baselines import BaselineComparison
 from poolbisect.evidence.paired import PairedComparison, compare_paired
+from poolbisect.evidence.paired_lengths import compare_lengths
 from poolbisect.evidence.verdict import Verdict, judge
 from poolbisect.measurement import Ended, Measurement
 from poolbisect.scenario import Expectation, Scenario, Symptom
@@ -91,6 +92,12 @@ def judge_subject(
     if reference.ended is not Ended.MEASURED:
         return conclude(Verdict.UNKNOWN, f"the reference {reference.subject} was not measured")
     comparison = compare_paired(reference.outcomes(), measurement.outcomes())
+    if scenario.symptom is Symptom.ACCEPT_LENGTH:
+        verdict, reason = _judge_accept_length(measurement, reference, scenario)
+        return conclude(verdict, reason, comparison=comparison)
+    if scenario.symptom is Symptom.CONTRACT:
+        verdict, reason = _judge_contract(measurement)
+        return conclude(verdict, reason, comparison=comparison)
     judgement = judge(
         comparison,
         smallest_drop_of_interest=scenario.judging.smallest_drop,
@@ -115,6 +122,35 @@ def _judge_ending(measurement: Measurement, scenario: Scenario) -> tuple[Verdict
     if measurement.ended is Ended.PARTIAL:
         return Verdict.UNKNOWN, detail
     return Verdict.UNTESTABLE, detail
+
+
+def _judge_accept_length(
+    measurement: Measurement, reference: Measurement, scenario: Scenario
+) -> tuple[Verdict, str]:
+    """Accept lengths of the same questions, paired: see poolbisect.evidence.paired_lengths."""
+    compared = compare_lengths(reference.accept_lengths(), measurement.accept_lengths())
+    if compared.differing == 0:
+        return Verdict.GOOD, "no question's accept length differs"
+    words = (
+        f"the accept length of {compared.fell} questions fell and of {compared.rose} rose "
+        f"(mean of those that differ {compared.before:.2f} before, {compared.after:.2f} after, "
+        f"p = {compared.p_value:.2g})"
+    )
+    if compared.p_value < scenario.judging.alpha and compared.after < compared.before:
+        return Verdict.BAD, words
+    return Verdict.GOOD, f"no significant fall: {words}"
+
+
+def _judge_contract(measurement: Measurement) -> tuple[Verdict, str]:
+    memory = measurement.memory
+    if not memory.watched:
+        return Verdict.UNKNOWN, "accesses were not watched: use --memory guard"
+    if memory.buffers or memory.padded_writes:
+        return Verdict.BAD, (
+            f"{memory.reads + memory.writes} out-of-range accesses and {memory.padded_writes} "
+            "writes of padded rows to an index somebody owned"
+        )
+    return Verdict.GOOD, "every access was within its buffer"
 
 
 def _judge_reference(

@@ -133,6 +133,10 @@ class Measurement:
     def tokens_per_second(self) -> float:
         return self.tokens / self.seconds if self.seconds else 0.0
 
+    def accept_lengths(self) -> dict[int, float]:
+        """Question id to accept length, of the questions that had a verify step."""
+        return {a.id: a.accept_length for a in self.answers if a.accept_length is not None}
+
     def outcomes(self) -> dict[int, bool]:
         """Question id to answered rightly, of the answered questions."""
         return {

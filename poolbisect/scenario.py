@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from poolbisect.engine.config import Behind, PaddedRows
+from poolbisect.engine.config import Behind, MappingAccess, PaddedRows
 from poolbisect.errors import UsageError
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -64,13 +64,25 @@ class EngineFlags(TomlTable, frozen=True):
     speculative_eagle_topk: Positive = 1
     speculative_num_draft_tokens: Positive = 1
     disable_overlap_schedule: bool = False
+    max_mamba_cache_size: Positive | None = None
+    mamba_scheduler_strategy: Literal["no_buffer", "extra_buffer"] = "no_buffer"
+    disaggregation_mode: Literal["null", "decode"] = "null"
 
 
 class Memory(TomlTable, frozen=True):
-    """What upstream leaves to chance: padded rows' slots, and what lies behind a short buffer."""
+    """What upstream leaves to chance or to its environment.
+
+    `padded-rows`: request slots of a graph's padded rows; `padded-writes`: whether padded rows
+    write as well; `behind-hidden-states`: what lies behind the short buffer; `pre-alloc-size`:
+    request slots a PD decode instance adds; `mapping-access`: whether the mamba mappings are
+    indexed with bounds (torch) or without (a kernel).
+    """
 
     padded_rows: PaddedRows = PaddedRows.STALE
+    padded_writes: bool = False
     behind_hidden_states: Behind = Behind.UPSTREAM_ORDER
+    pre_alloc_size: Annotated[int, Meta(ge=0)] = 0
+    mapping_access: MappingAccess = MappingAccess.UNCHECKED
 
 
 class Judging(TomlTable, frozen=True):
@@ -99,6 +111,7 @@ class Scenario(TomlTable, frozen=True):
     workload: Workload
     engine: EngineFlags
     subjects: list[ScenarioSubject]
+    pools: str = "padding"
     memory: Memory = Memory()
     judging: Judging = Judging()
 

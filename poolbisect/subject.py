@@ -6,12 +6,23 @@ from dataclasses import dataclass
 
 from poolbisect.errors import UsageError
 
-SHIPPED = ("original", "corrected", "unpadded")
+SHIPPED = (
+    "original",
+    "corrected",
+    "unpadded",
+    "padded",
+    "unreserved",
+    "added",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """`original`, `corrected` or `unpadded` (kind `shipped`), or `release:<version>`."""
+    """A shipped state of the pools, `release:<version>` or `commit:<revision>`.
+
+    Which shipped states there are depends on the scenario's family of pools; all have `original`
+    and `corrected`.
+    """
 
     kind: str
     reference: str
@@ -26,9 +37,9 @@ def parse_subject(text: str) -> Subject:
     if text in SHIPPED:
         return Subject("shipped", text)
     kind, colon, reference = text.partition(":")
-    if kind == "release" and colon and reference:
+    if kind in ("release", "commit") and colon and reference:
         return Subject(kind, reference)
     raise UsageError(
-        f"{text!r} is no subject; say {', '.join(SHIPPED)}, or release:<version> "
-        "such as release:0.5.12"
+        f"{text!r} is no subject; say original, corrected, another state of the scenario's pools, "
+        "release:<version> such as release:0.5.12, or commit:<revision>"
     )

@@ -15,6 +15,13 @@ class PaddedRows(StrEnum):
     ZEROED = "zeroed"
 
 
+class MappingAccess(StrEnum):
+    """How a pool reaches its mappings: as torch does, with bounds, or as a kernel, without."""
+
+    CHECKED = "checked"
+    UNCHECKED = "unchecked"
+
+
 class Behind(StrEnum):
     """What lies behind `req_to_hidden_states_pool` in device memory."""
 
@@ -41,6 +48,11 @@ class EngineConfig:
     speculative_eagle_topk: int = 1
     speculative_num_draft_tokens: int = 4
     disable_overlap_schedule: bool = False
+    max_mamba_cache_size: int | None = None
+    mamba_extra_buffer: bool = False
+    pre_alloc_size: int | None = None
+    mapping_access: MappingAccess = MappingAccess.UNCHECKED
+    padded_writes: bool = False
     padded_rows: PaddedRows = PaddedRows.STALE
     behind_hidden_states: Behind = Behind.UPSTREAM_ORDER
     temperature: float = 0.0
@@ -76,6 +88,13 @@ class EngineConfig:
                 f"--speculative-num-draft-tokens {self.speculative_num_draft_tokens} must be "
                 f"--speculative-num-steps + 1 = {self.speculative_num_steps + 1} with top-k 1"
             )
+        if self.max_mamba_cache_size is not None and self.max_mamba_cache_size < self.dp_size:
+            raise UsageError(
+                f"--max-mamba-cache-size {self.max_mamba_cache_size} leaves no mamba slot "
+                f"for each of {self.dp_size} DP ranks"
+            )
+        if self.pre_alloc_size is not None and self.pre_alloc_size < 0:
+            raise UsageError(f"pre-alloc-size must not be negative, not {self.pre_alloc_size}")
         if self.temperature < 0:
             raise UsageError(f"temperature must not be negative, not {self.temperature}")
 
@@ -83,6 +102,11 @@ class EngineConfig:
     def slots_per_rank(self) -> int:
         """Request slots of one DP rank, as upstream divides them."""
         return self.max_running_requests // self.dp_size
+
+    @property
+    def mamba_slots_per_rank(self) -> int:
+        """Mamba slots of one DP rank; 0 for a model without mamba layers."""
+        return (self.max_mamba_cache_size or 0) // self.dp_size
 
     @property
     def speculative(self) -> bool:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from poolbisect.engine.forward import Forward, Keys
+from poolbisect.engine.attention import Keys
+from poolbisect.engine.forward import Forward
 from poolbisect.engine.graph_inputs import GraphInputs, RowInputs
 from poolbisect.engine.rank import Rank
 
@@ -53,6 +54,7 @@ class ExtendRows:
     requests: tuple[str | None, ...]
     graph: GraphInputs | None
     reverts: bool
+    padded_writes: bool = False
 
 
 def draft_extend(
@@ -117,15 +119,15 @@ def _inputs(part: ExtendRows, depth: int, back: int) -> RowInputs:
 
 
 def _remember(steps: int, parts: Sequence[ExtendRows], hidden: Sequence[Tensor]) -> None:
-    """Write the hidden states of each request's last steps - 1 true tokens to its slot."""
+    """Write the hidden states of each row's last steps - 1 true tokens to its slot."""
     for part, states in zip(parts, hidden, strict=True):
-        real = len(part.requests)
-        if real == 0:
+        written = part.last.shape[0] if part.padded_writes else len(part.requests)
+        if written == 0:
             continue
         reverted = steps - 1 if part.reverts else 0
-        last = part.last[:real] + reverted
+        last = part.last[:written] + reverted
         window = last[:, None] + torch.arange(2 - steps, 1, device=last.device)
-        rows = torch.arange(real, device=last.device)[:, None]
+        rows = torch.arange(written, device=last.device)[:, None]
         part.rank.hidden_states.write_rows(
-            part.slots[:real], states[:real][rows, window], part.requests
+            part.slots[:written], states[rows, window], part.requests
         )

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 
 from poolbisect.engine.config import EngineConfig
-from poolbisect.engine.forward import Forward
 from poolbisect.engine.rank import Rank, build_rank
 from poolbisect.engine.request import Request
+from poolbisect.engine.serving import serve
 from poolbisect.engine.step import Stepper, StepResult
 from poolbisect.errors import UsageError
 from poolbisect.memory.guard import MemoryMode
-from poolbisect.models.llama import MimoMiniature
 from poolbisect.pools.interface import SubjectPools
 
 
@@ -33,22 +33,23 @@ class Engine:
     def __init__(
         self,
         config: EngineConfig,
-        model: MimoMiniature,
+        model: nn.Module,
         pools: SubjectPools,
         memory: MemoryMode = MemoryMode.GUARD,
         device: str = "cpu",
     ) -> None:
-        if config.speculative_num_steps > model.config.num_mtp_layers:
+        served = serve(model, device)
+        if config.speculative_num_steps > served.shape.mtp_layers:
             raise UsageError(
                 f"--speculative-num-steps {config.speculative_num_steps} needs as many MTP "
-                f"layers; the model has {model.config.num_mtp_layers}"
+                f"layers; the model has {served.shape.mtp_layers}"
             )
         self.config = config
         self.ranks: list[Rank] = [
-            build_rank(number, config, model.config, pools, memory, device)
+            build_rank(number, config, served, pools, memory, device)
             for number in range(config.dp_size)
         ]
-        self.stepper = Stepper(config, Forward(model, device), self.ranks)
+        self.stepper = Stepper(config, served, self.ranks)
         self.tokens = 0
 
     def run(
@@ -81,6 +82,7 @@ class Engine:
     def _launch(self) -> list[StepResult]:
         for rank in self.ranks:
             _drop_finished(rank)
+            rank.join_transferred()
         admitted = [rank.admit() for rank in self.ranks]
         if any(admitted):
             return self.stepper.prefill(admitted)

@@ -7,7 +7,7 @@ Between the two, another batch (a prefill) may run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -32,6 +32,23 @@ class Outcome:
     new_seq_lens: Tensor
     topk_p: Tensor
     topk_index: Tensor
+
+    def row(self, at: int) -> Outcome:
+        """The outcome of one request."""
+        one = slice(at, at + 1)
+        return Outcome(
+            self.verified_id[one], self.new_seq_lens[one], self.topk_p[one], self.topk_index[one]
+        )
+
+    @classmethod
+    def joined(cls, outcomes: Sequence[Outcome]) -> Outcome:
+        """Outcomes of several requests, in order."""
+        return cls(
+            torch.cat([outcome.verified_id for outcome in outcomes]),
+            torch.cat([outcome.new_seq_lens for outcome in outcomes]),
+            torch.cat([outcome.topk_p for outcome in outcomes]),
+            torch.cat([outcome.topk_index for outcome in outcomes]),
+        )
 
 
 @dataclass(slots=True)

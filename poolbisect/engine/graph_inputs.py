@@ -19,13 +19,17 @@ from poolbisect.memory.arena import Arena, Buffer
 
 @dataclass(frozen=True, slots=True)
 class RowInputs:
-    """Per-request inputs of one forward, padded rows included: (rows, width) and (rows,)."""
+    """Per-request inputs of one forward, padded rows included: (rows, width) and (rows,).
+
+    `lengths` (rows,) counts the real tokens of each row of a prefill; None in a decode.
+    """
 
     tokens: Tensor
     positions: Tensor
     out_locs: Tensor
     slots: Tensor
     requests: tuple[str | None, ...]
+    lengths: Tensor | None = None
 
 
 @dataclass(slots=True)

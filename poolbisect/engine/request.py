@@ -26,6 +26,9 @@ class Request:
     kv_committed_len: int = 0
     is_chunked: int = 0
     inflight_middle_chunks: int = 0
+    mamba_pool_idx: int | None = None
+    mamba_ping_pong_track_buffer: list[int] | None = None
+    mamba_next_track_idx: int | None = None
     pages: list[int] = field(default_factory=list)
     reserved: int = 0
     slot_held: int | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from poolbisect.engine.graph_inputs import RowInputs
 from poolbisect.engine.rank import Rank
 from poolbisect.engine.request import Request
 from poolbisect.engine.sampler import choose
+from poolbisect.engine.shape import ServedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class StepResult:
 class Stepper:
     """Runs steps over the ranks of one engine."""
 
-    def __init__(self, config: EngineConfig, forward: Forward, ranks: Sequence[Rank]) -> None:
+    def __init__(self, config: EngineConfig, forward: ServedModel, ranks: Sequence[Rank]) -> None:
         self.config = config
         self.forward = forward
         self.ranks = ranks
@@ -62,7 +64,7 @@ class Stepper:
         drafts = self._draft(extends)
         for result, extend, (best, index) in zip(results, extends, drafts, strict=True):
             outcome = Outcome(result.tokens[:, 0], extend.last + 1, best, index)
-            self._store(result.rank, result.requests, outcome)
+            self._store_prefilled(result.rank, result.requests, outcome)
             for request in result.requests:
                 request.kv_committed_len = len(request.prompt)
         return results
@@ -76,8 +78,9 @@ class Stepper:
                 rank.reserve(request, min(request.reserved + width, self.config.context_length))
         most = max(len(rank.running) for rank in self.ranks)
         rows = self.ranks[0].verify_inputs.bucket(most)
-        graph = rows <= self.ranks[0].verify_inputs.max_bs
-        prepared = [self._verify_inputs(rank, rows, graph) for rank in self.ranks]
+        graph = rows <= self.ranks[0].verify_inputs.max_bs and not self.ranks[0].mamba_states
+        taking_part = [rank for rank in self.ranks if graph or rank.running]
+        prepared = [self._verify_inputs(rank, rows, graph) for rank in taking_part]
         hidden = self.forward.target([(rank, inputs) for rank, inputs, _ in prepared])
         results, extends, lengths_of = [], [], []
         for (rank, inputs, lengths), states in zip(prepared, hidden, strict=True):
@@ -100,7 +103,7 @@ class Stepper:
             at = torch.arange(real, device=lengths.device)
             verified = result.tokens[at, result.counts - 1]
             outcome_next = Outcome(verified, lengths + result.counts, best[:real], index[:real])
-            self._store(result.rank, result.requests, outcome_next)
+            self._store_decoded(result.rank, result.requests, outcome_next)
         return results
 
     def _begin(self, phase: str) -> None:
@@ -109,15 +112,17 @@ class Stepper:
             rank.guard.step = self.count
             rank.guard.phase = phase
 
-    def _store(self, rank: Rank, requests: list[Request], outcome: Outcome) -> None:
+    def _store_prefilled(self, rank: Rank, requests: list[Request], outcome: Outcome) -> None:
+        """Let the requests run; on a PD decode instance they wait until they may."""
+        if self.config.pre_alloc_size is None:
+            rank.join(requests, outcome)
+        else:
+            rank.transferred += [(request, outcome.row(at)) for at, request in enumerate(requests)]
+
+    def _store_decoded(self, rank: Rank, requests: list[Request], outcome: Outcome) -> None:
         start, end = rank.future.reserve(len(requests))
         rank.future.store(start, end, outcome, requests)
-        indices = list(range(start, end))
-        if rank.guard.phase == "prefill":
-            rank.running += requests
-            rank.future_indices += indices
-        else:
-            rank.future_indices = indices
+        rank.future_indices = list(range(start, end))
 
     def _prompt_inputs(self, rank: Rank, requests: list[Request], longest: int) -> RowInputs:
         tokens = self._tensor(
@@ -126,7 +131,8 @@ class Stepper:
         positions = torch.arange(longest, device=tokens.device).expand(tokens.shape)
         slots = self._tensor([request.req_pool_idx for request in requests])
         out_locs = rank.req_to_token.read_cells(slots[:, None], positions, _names(requests)).long()
-        return RowInputs(tokens, positions, out_locs, slots, _names(requests))
+        lengths = self._tensor([len(request.prompt) for request in requests])
+        return RowInputs(tokens, positions, out_locs, slots, _names(requests), lengths)
 
     def _extend_prompt(
         self,
@@ -193,11 +199,14 @@ class Stepper:
         return ExtendRows(
             rank, following, hidden, first, last, slots, _names(requests),
             rank.draft_inputs if graph else None, reverts=True,
+            padded_writes=self.config.padded_writes,
         )  # fmt: skip
 
     def _draft(self, extends: list[ExtendRows]) -> list[tuple[Tensor, Tensor]]:
         if self.config.speculative:
-            return draft_extend(self.forward, self.config.speculative_num_steps, extends)
+            return draft_extend(
+                cast(Forward, self.forward), self.config.speculative_num_steps, extends
+            )
         return [
             (
                 torch.zeros((part.last.shape[0], 1), device=part.last.device),

@@ -199,18 +199,42 @@ class Buffer:
         A column beyond the row reaches into the rows after it, and is watched as such.
         """
         cells = self.arena.elements(self.tensor.dtype)
+        address = self._cell_addresses(rows, columns, cells.shape[0], requests, "read")
+        return cells.index_select(0, address.reshape(-1)).view(address.shape)
+
+    def write_cells(
+        self,
+        rows: Tensor,
+        columns: Tensor,
+        values: Tensor,
+        requests: Sequence[str | None] | None = None,
+    ) -> None:
+        """Set single elements [row, column] of a two-dimensional buffer, without bounds."""
+        cells = self.arena.elements(self.tensor.dtype)
+        address = self._cell_addresses(rows, columns, cells.shape[0], requests, "write")
+        if address.numel():
+            cells.index_copy_(0, address.reshape(-1), values.reshape(-1).to(cells.dtype))
+
+    def _cell_addresses(
+        self,
+        rows: Tensor,
+        columns: Tensor,
+        mapped: int,
+        requests: Sequence[str | None] | None,
+        kind: str,
+    ) -> Tensor:
         width = self.tensor.shape[1]
         address = self.offset // self.tensor.dtype.itemsize + rows * width + columns
         if address.numel() == 0:
-            return cells.new_empty(address.shape)
+            return address
         low, high = _bounds(columns)
-        reached = (
-            rows if low >= 0 and high < width else rows + columns.div(width, rounding_mode="floor")
-        )
-        self._require_mapped(address, reached, 0, cells.shape[0], requests, "read")
+        reached = rows
+        if low < 0 or high >= width:
+            reached = rows + columns.div(width, rounding_mode="floor")
+        self._require_mapped(address, reached, 0, mapped, requests, kind)
         if self.arena.guard.watching:
-            self._watch(reached, requests, "read")
-        return cells.index_select(0, address.reshape(-1)).view(address.shape)
+            self._watch(reached, requests, kind)
+        return address
 
     def _addressed(
         self, index: Tensor, requests: Sequence[str | None] | None, kind: str

@@ -4,6 +4,9 @@ Parameter names of the base model are those of `transformers`' LlamaForCausalLM,
 file serves there. MTP layer k takes, at position p, the base model's last hidden state of p
 (before the final norm) and the embedding of token p+1+k, and predicts token p+2+k; embedding
 and output head are the base model's. (Shape of the idea: DeepSeek-V3 and MiMo technical reports.)
+
+With `ngram_embedding` the base model's input is the sum of a token's embedding and that of the
+pair it forms with the token before it (0 at the start).
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ class LlamaConfig:
     rope_theta: float = 10000.0
     rms_norm_eps: float = 1e-6
     num_mtp_layers: int = 3
+    ngram_embedding: bool = False
 
     @property
     def head_dim(self) -> int:
@@ -115,6 +119,8 @@ class LlamaBackbone(nn.Module):
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        if config.ngram_embedding:
+            self.embed_ngrams = nn.Embedding(config.vocab_size**2, config.hidden_size)
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
@@ -139,6 +145,9 @@ class MimoMiniature(nn.Module):
         """Last hidden states before the final norm; tokens (batch, length) -> (.., hidden)."""
         cos, sin = rotary_tables(self.config, tokens.shape[1], tokens.device)
         x = self.model.embed_tokens(tokens)
+        if self.config.ngram_embedding:
+            before = F.pad(tokens[:, :-1], (1, 0))
+            x = x + self.model.embed_ngrams(before * self.config.vocab_size + tokens)
         for layer in self.model.layers:
             x = layer(x, cos, sin)
         return x

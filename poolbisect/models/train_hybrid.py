@@ -31,7 +31,7 @@ LARGEST_DECAY_RATE = 16.0
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--steps", type=int, default=3200)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--seed", type=int, default=24244)
     parser.add_argument("--problems", type=int, default=100, help="solved per kind afterwards")

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import argparse
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from poolbisect.models import training
 from poolbisect.models.llama import LlamaConfig, MimoMiniature
 from poolbisect.tasks import arithmetic
 
 PEAK_RATE = 2e-3
+Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,6 +38,24 @@ def main(arguments: list[str] | None = None) -> None:
     training.initialise(model)
     data = training.batches(random.Random(options.seed), options.batch)
 
+    base_loss, mtp_loss = losses(model)
+    base = base_parameters(model)
+    training.optimise("base", base, data, options.base_steps, PEAK_RATE, base_loss)
+    for parameter in base:
+        parameter.requires_grad_(False)
+    mtp = list(model.mtp.parameters())
+    training.optimise("mtp", mtp, data, options.mtp_steps, PEAK_RATE, mtp_loss)
+    training.save(model, model.config.as_dict(), options.out)
+
+
+def base_parameters(model: MimoMiniature) -> list[nn.Parameter]:
+    """Everything but the MTP layers."""
+    return [p for name, p in model.named_parameters() if not name.startswith("mtp.")]
+
+
+def losses(model: MimoMiniature) -> tuple[Loss, Loss]:
+    """Loss of the base model, and of its MTP layers summed, of (tokens, targets)."""
+
     def base_loss(tokens: Tensor, targets: Tensor) -> Tensor:
         logits = model.logits(model.hidden_states(tokens[:, :-1]))
         return training.next_token_loss(logits, targets[:, 1:])
@@ -51,13 +71,7 @@ def main(arguments: list[str] | None = None) -> None:
         ]
         return torch.stack(losses).sum()
 
-    base = [p for name, p in model.named_parameters() if not name.startswith("mtp.")]
-    training.optimise("base", base, data, options.base_steps, PEAK_RATE, base_loss)
-    for parameter in base:
-        parameter.requires_grad_(False)
-    mtp = list(model.mtp.parameters())
-    training.optimise("mtp", mtp, data, options.mtp_steps, PEAK_RATE, mtp_loss)
-    training.save(model, model.config.as_dict(), options.out)
+    return base_loss, mtp_loss
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from poolbisect.engine.config import EngineConfig
 from poolbisect.engine.engine import Engine, Progress
 from poolbisect.engine.rank import Rank
 from poolbisect.engine.request import Request
-from poolbisect.pools.interface import SubjectPools
 from poolbisect.errors import UsageError
 from poolbisect.measurement import (
     Answer,
@@ -28,6 +27,9 @@ from poolbisect.measurement import (
 from poolbisect.memory.arena import IllegalAccessError
 from poolbisect.memory.guard import MemoryMode, OutOfRangeError
 from poolbisect.models.loading import LoadedModel
+from poolbisect.pools.interface import SubjectPools
+from poolbisect.pools.mamba_pool import MambaShortageError
+from poolbisect.pools.upstream.faults import SubjectFault
 from poolbisect.scenario import EngineFlags, Memory, Scenario, Workload
 from poolbisect.tasks import arithmetic
 from poolbisect.tasks.arithmetic import Problem
@@ -82,6 +84,11 @@ def engine_config(flags: EngineFlags, memory: Memory, workload: Workload) -> Eng
         speculative_eagle_topk=flags.speculative_eagle_topk,
         speculative_num_draft_tokens=flags.speculative_num_draft_tokens if speculative else 1,
         disable_overlap_schedule=flags.disable_overlap_schedule,
+        max_mamba_cache_size=flags.max_mamba_cache_size,
+        mamba_extra_buffer=flags.mamba_scheduler_strategy == "extra_buffer",
+        pre_alloc_size=memory.pre_alloc_size if flags.disaggregation_mode == "decode" else None,
+        mapping_access=memory.mapping_access,
+        padded_writes=memory.padded_writes,
         padded_rows=memory.padded_rows,
         behind_hidden_states=memory.behind_hidden_states,
         temperature=workload.temperature,
@@ -153,11 +160,19 @@ def _serve(
         engine.run(requests, on_progress)
     except IllegalAccessError as error:
         return Ended.CRASHED, f"illegal memory access: {error}"
+    except (IndexError, MambaShortageError, SubjectFault) as error:
+        return Ended.CRASHED, _crash(error)
     except OutOfRangeError as error:
         return Ended.STOPPED, str(error)
     except KeyboardInterrupt:
         return Ended.PARTIAL, f"interrupted after {done} of {len(requests)} questions"
     return Ended.MEASURED, ""
+
+
+def _crash(error: BaseException) -> str:
+    """The subject's own words, those of the cause where our adapter wraps it."""
+    cause = error.__cause__ or error
+    return f"{type(cause).__name__}: {str(cause).splitlines()[0]}"
 
 
 def _request(problem: Problem, workload: Workload, seed: int) -> Request:

@@ -34,7 +34,7 @@ class Reference:
 @pytest.fixture(scope="module")
 def reference() -> Reference:
     prompts = [arithmetic.prompt_tokens(p) for p in load_problems(NAME, QUESTIONS)]
-    model = transformers_model(load_mimo().model)
+    model = transformers_model(load_mimo())
     answers = []
     for prompt in prompts:
         with torch.inference_mode():
@@ -68,7 +68,7 @@ def reference() -> Reference:
 )
 def test_engine_equals_transformers(reference: Reference, changes: dict[str, int]) -> None:
     config = EngineConfig(**{"max_running_requests": 32, "dp_size": 2, **changes})
-    engine = Engine(config, load_mimo().model, ShippedPools("corrected"))
+    engine = Engine(config, load_mimo(), ShippedPools("corrected"))
     requests = [
         Request(str(number), prompt, LIMIT, arithmetic.EOS)
         for number, prompt in enumerate(reference.prompts)

@@ -36,7 +36,7 @@ def serve(
     **changes: object,
 ) -> tuple[list[Request], Engine]:
     settings = {"max_running_requests": 16, "dp_size": 2, **changes}
-    engine = Engine(EngineConfig(**settings), load_mimo().model, ShippedPools(state), memory)  # type: ignore[arg-type]
+    engine = Engine(EngineConfig(**settings), load_mimo(), ShippedPools(state), memory)  # type: ignore[arg-type]
     asked = requests(count)
     engine.run(asked)
     return asked, engine
@@ -123,7 +123,7 @@ def test_sampling_is_seeded_and_does_not_depend_on_speculation_or_batch_size() -
 
 def test_the_hidden_states_pool_holds_the_target_states_of_the_last_two_tokens() -> None:
     whole, _ = serve("corrected", 1)
-    model = load_mimo().model
+    model = load_mimo()
     settings = EngineConfig(max_running_requests=1, dp_size=1, disable_overlap_schedule=True)
     engine = Engine(settings, model, ShippedPools("corrected"))
     short = replace(requests(1)[0], max_new_tokens=8)
@@ -192,7 +192,7 @@ def test_a_long_request_survives_any_number_of_short_ones(without_overlap: bool)
         settings = EngineConfig(
             max_running_requests=5, dp_size=1, disable_overlap_schedule=without_overlap
         )
-        engine = Engine(settings, load_mimo().model, ShippedPools("corrected"))
+        engine = Engine(settings, load_mimo(), ShippedPools("corrected"))
         (long,) = requests(1)
         others = [
             Request(f"short {n}", [arithmetic.BOS, 5 + n % 10, 6 + n % 7, 7], 1, -1)
