@@ -92,6 +92,8 @@ def judge_subject(
     if reference.ended is not Ended.MEASURED:
         return conclude(Verdict.UNKNOWN, f"the reference {reference.subject} was not measured")
     comparison = compare_paired(reference.outcomes(), measurement.outcomes())
+    if scenario.symptom is Symptom.CRASH:
+        return conclude(Verdict.GOOD, "did not crash", comparison=comparison)
     if scenario.symptom is Symptom.ACCEPT_LENGTH:
         verdict, reason = _judge_accept_length(measurement, reference, scenario)
         return conclude(verdict, reason, comparison=comparison)

@@ -67,7 +67,8 @@ class MemoryEvents:
     """What the guard saw. `watched` is False in silent mode: nothing was looked at.
 
     `offenders` are requests that accessed out of range, `victims` other requests whose live bytes
-    were overwritten; `padded_writes` counts writes of padded rows to an index somebody owned.
+    were overwritten; `padded_writes` counts writes of padded rows to an index somebody owned, and
+    `padded_targets` names those indices.
     """
 
     watched: bool
@@ -78,6 +79,7 @@ class MemoryEvents:
     offenders: tuple[int, ...] = ()
     victims: tuple[int, ...] = ()
     padded_writes: int = 0
+    padded_targets: tuple[str, ...] = ()
     non_finite_padding: tuple[str, ...] = ()
 
 

@@ -38,13 +38,15 @@ class TomlTable(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab",
 
 
 class Workload(TomlTable, frozen=True):
-    """The problems asked and how. `temperature` 0 is greedy."""
+    """The problems asked and how. `concurrency`: how many at once (default all); `temperature` 0
+    is greedy."""
 
     task: str
     model: str
     questions: Positive
     shots: Annotated[int, Meta(ge=0)] = 0
     max_new_tokens: Positive = 96
+    concurrency: Positive | None = None
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     seed: int = 0
 

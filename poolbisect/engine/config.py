@@ -37,7 +37,10 @@ class Behind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """One server's configuration; sizes in requests or tokens. UsageError when inconsistent."""
+    """One server's configuration; sizes in requests or tokens. UsageError when inconsistent.
+
+    `concurrency` is the client's: how many requests it keeps in flight, None for all.
+    """
 
     max_running_requests: int = 128
     dp_size: int = 2
@@ -55,6 +58,7 @@ class EngineConfig:
     padded_writes: bool = False
     padded_rows: PaddedRows = PaddedRows.STALE
     behind_hidden_states: Behind = Behind.UPSTREAM_ORDER
+    concurrency: int | None = None
     temperature: float = 0.0
     seed: int = 0
 
@@ -87,6 +91,11 @@ class EngineConfig:
             raise UsageError(
                 f"--speculative-num-draft-tokens {self.speculative_num_draft_tokens} must be "
                 f"--speculative-num-steps + 1 = {self.speculative_num_steps + 1} with top-k 1"
+            )
+        if self.concurrency is not None and self.concurrency < self.dp_size:
+            raise UsageError(
+                f"concurrency {self.concurrency} keeps no request in flight for each of "
+                f"{self.dp_size} DP ranks"
             )
         if self.max_mamba_cache_size is not None and self.max_mamba_cache_size < self.dp_size:
             raise UsageError(

@@ -16,6 +16,7 @@ from poolbisect.engine.attention import PagedAttention, Pass, in_pairs
 from poolbisect.engine.graph_inputs import RowInputs
 from poolbisect.engine.rank import Rank
 from poolbisect.engine.shape import ModelShape
+from poolbisect.memory.arena import Buffer
 from poolbisect.models.hybrid import (
     AttentionLayer,
     HybridMiniature,
@@ -119,13 +120,21 @@ class HybridForward:
             )
             y = y.flatten(0, 1)
         else:
-            before = [
-                torch.cat([buffer.read_rows(at) for buffer, at in zip(kind, slots, strict=True)])
-                for kind in (conv, ssm)
-            ]
+            before = [self._read(kind, slots, batch.rows) for kind in (conv, ssm)]
             y, conv_after, ssm_after = mixer.step(x, *before)
         for kind, after in ((conv, conv_after), (ssm, ssm_after)):
             mine = torch.split(after, batch.rows)
             for buffer, at, values in zip(kind, slots, mine, strict=True):
-                buffer.write_rows(at, values)
+                buffer.write_rows(at, values[: at.shape[0]])
         return y
+
+    def _read(
+        self, states: Sequence[Buffer], slots: Sequence[Tensor], rows: Sequence[int]
+    ) -> Tensor:
+        """States of all ranks' rows; padded rows start from an empty one, which nobody keeps."""
+        read = []
+        for buffer, at, count in zip(states, slots, rows, strict=True):
+            read.append(buffer.read_rows(at))
+            if count > at.shape[0]:
+                read.append(read[-1].new_zeros((count - at.shape[0], *buffer.tensor.shape[1:])))
+        return torch.cat(read)

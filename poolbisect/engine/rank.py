@@ -1,6 +1,7 @@
 """One data-parallel rank: its device memory, its pools, and the requests it runs.
 
-The order of allocation follows upstream's: request pool and target KV cache, draft KV caches, the
+The order of allocation follows upstream's: what belongs to the model, request pool (with its mamba
+states and mappings), token table, target KV cache and graph inputs, draft KV caches, the
 hidden-states pool of multi-layer EAGLE, graph inputs, and last, once the first batch has run, the
 future buffers. A scenario may name something else to lie behind the hidden-states pool.
 """
@@ -98,7 +99,10 @@ class Rank:
     def admit(self) -> list[Request]:
         """Take as many waiting requests as there are free slots, in order of arrival."""
         count = min(len(self.waiting), self.pool.available_size(), self._mamba_room())
-        if count == 0:
+        if self.config.concurrency is not None:
+            in_flight = len(self.slots.owners)
+            count = min(count, self.config.concurrency // self.config.dp_size - in_flight)
+        if count <= 0:
             return []
         requests = [self.waiting.popleft() for _ in range(count)]
         with self._on_behalf_of(requests):
@@ -127,12 +131,12 @@ class Rank:
             yield
 
     def mamba_slots(self, inputs: RowInputs) -> Tensor:
-        """Mamba slots (rows,) of a pass's rows, through the mapping."""
+        """Mamba slots (real rows,) of a pass, through the mapping; padded rows have none."""
         pool = cast(HybridRequestPool, self.pool)
         with ExitStack() as stack:
             for mapping in self.mappings:
                 stack.enter_context(mapping.on_behalf_of(inputs.requests))
-            return pool.get_mamba_indices(inputs.slots).long()
+            return pool.get_mamba_indices(inputs.slots[: len(inputs.requests)]).long()
 
     def join(self, requests: list[Request], outcome: Outcome) -> None:
         """Let prefilled requests run: store what their first decode step starts from."""
@@ -239,17 +243,17 @@ def _allocate_mamba(rank: Rank, model: ModelShape) -> None:
 
 def _allocate(rank: Rank, served: ServedModel, pools: SubjectPools) -> None:
     config, arena, pool = rank.config, rank.arena, rank.pool
+    model = served.shape
+    rotary_shape = (config.context_length, model.head_dim // 2, 2)
+    rotary = arena.allocate("rotary_cos_sin", rotary_shape, torch.float32)
+    rotary.tensor.copy_(served.rotary_table(config.context_length))
+    rank.buffers["rotary_cos_sin"] = rotary
     shape = tuple(pool.req_to_token.shape)
     table = arena.allocate("req_to_token", shape, pool.req_to_token.dtype, rank.slots)
     pool.req_to_token = table.tensor
     rank.buffers["req_to_token"] = table
     if config.max_mamba_cache_size is not None:
         _allocate_mamba(rank, served.shape)
-    model = served.shape
-    rotary_shape = (config.context_length, model.head_dim // 2, 2)
-    rotary = arena.allocate("rotary_cos_sin", rotary_shape, torch.float32)
-    rotary.tensor.copy_(served.rotary_table(config.context_length))
-    rank.buffers["rotary_cos_sin"] = rotary
     layers, heads = model.attention_layers, model.kv_heads
 
     def target_kv() -> None:
@@ -341,5 +345,9 @@ def _capacity(config: EngineConfig, model: ModelShape, allocator: PageAllocator)
     location = 2 * model.kv_heads * model.head_dim * 4
     kv = (allocator.pages + 1) * allocator.page_size * location * layers
     slots = config.slots_per_rank * (config.context_length * 4 + model.hidden_size * 8)
-    mamba = (config.mamba_slots_per_rank + 1) * model.bytes_per_mamba_slot
+    # A PD decode pool may raise the mamba size to what its request slots need, at most 3 each.
+    most = max(
+        config.mamba_slots_per_rank, 3 * (config.slots_per_rank + (config.pre_alloc_size or 0))
+    )
+    mamba = (most + 1) * model.bytes_per_mamba_slot
     return 2 * kv + 4 * slots + 2 * mamba + REGION + 128 * MIB

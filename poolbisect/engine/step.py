@@ -78,7 +78,7 @@ class Stepper:
                 rank.reserve(request, min(request.reserved + width, self.config.context_length))
         most = max(len(rank.running) for rank in self.ranks)
         rows = self.ranks[0].verify_inputs.bucket(most)
-        graph = rows <= self.ranks[0].verify_inputs.max_bs and not self.ranks[0].mamba_states
+        graph = rows <= self.ranks[0].verify_inputs.max_bs
         taking_part = [rank for rank in self.ranks if graph or rank.running]
         prepared = [self._verify_inputs(rank, rows, graph) for rank in taking_part]
         hidden = self.forward.target([(rank, inputs) for rank, inputs, _ in prepared])

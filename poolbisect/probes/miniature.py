@@ -91,6 +91,7 @@ def engine_config(flags: EngineFlags, memory: Memory, workload: Workload) -> Eng
         padded_writes=memory.padded_writes,
         padded_rows=memory.padded_rows,
         behind_hidden_states=memory.behind_hidden_states,
+        concurrency=workload.concurrency,
         temperature=workload.temperature,
         seed=workload.seed,
     )
@@ -246,6 +247,15 @@ def _memory_events(ranks: Sequence[Rank], mode: MemoryMode) -> MemoryEvents:
         offenders=tuple(sorted(offenders)),
         victims=tuple(sorted(victims)),
         padded_writes=sum(guard.padded_write_count for guard in guards),
+        padded_targets=tuple(
+            sorted(
+                {
+                    f"{write.space} {write.index} of {write.buffer}"
+                    for guard in guards
+                    for write in guard.padded_writes
+                }
+            )
+        ),
         non_finite_padding=tuple(sorted({n for g in guards for n in g.non_finite_padding})),
     )
 

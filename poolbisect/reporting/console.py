@@ -23,7 +23,7 @@ from poolbisect.evidence.intervals import wilson
 from poolbisect.evidence.verdict import Verdict
 from poolbisect.judging import RunVerdict, SubjectVerdict
 from poolbisect.probes.miniature import Tick
-from poolbisect.reporting.attribution import attribution
+from poolbisect.reporting.attribution import attribution, workaround
 
 _NONE = "-"
 _STYLES = {
@@ -92,8 +92,8 @@ def show(report: RunReport, folder: Path, console: Console) -> None:
 
 def _table(report: RunReport) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("subject", overflow="fold")
-    table.add_column("accuracy\n95 % interval", no_wrap=True)
+    table.add_column("subject", overflow="fold", min_width=9)
+    table.add_column("accuracy\n(95 %)", no_wrap=True)
     table.add_column(f"against\n{report.scenario.judging.reference}", no_wrap=True)
     table.add_column("accept\nlength", no_wrap=True)
     table.add_column("out of\nrange", no_wrap=True)
@@ -129,7 +129,7 @@ def _accuracy(verdict: SubjectVerdict) -> str:
     if measurement.accuracy is None:
         return measurement.ended.value.replace("_", " ")
     interval = wilson(measurement.correct, measurement.answered)
-    lines = [f"{measurement.accuracy:.3f}", f"{interval.low:.3f} to {interval.high:.3f}"]
+    lines = [f"{measurement.accuracy:.3f}", f"{interval.low:.3f}-{interval.high:.3f}"]
     if measurement.answered != measurement.asked:
         lines.append(f"{measurement.answered} of {measurement.asked}")
     return "\n".join(lines)
@@ -142,7 +142,7 @@ def _change(verdict: SubjectVerdict) -> str:
     if not paired.lost and not paired.gained:
         return "no question\ndiffers"
     return (
-        f"{100 * paired.difference:+.1f} points\n{paired.lost} lost\n{paired.gained} gained\n"
+        f"{100 * paired.difference:+.1f} pt\n{paired.lost} lost\n{paired.gained} gained\n"
         f"p {_p(paired.p_value)}"
     )
 
@@ -159,6 +159,7 @@ def _verdict(verdict: SubjectVerdict) -> str:
 
 def _explain(verdict: SubjectVerdict, report: RunReport, console: Console) -> None:
     name = verdict.measurement.subject
+    contracts = report.contracts.get(name, ())
     console.print(Text.assemble((f"{name}: ", "bold"), f"{verdict.reason.rstrip('.')}."))
     if verdict.baseline_note and verdict.verdict is not Verdict.BAD:
         note = verdict.baseline_note
@@ -166,7 +167,10 @@ def _explain(verdict: SubjectVerdict, report: RunReport, console: Console) -> No
     words = attribution(verdict)
     if words:
         console.print(Text(f"  {words}"))
-        return
-    for contract in report.contracts.get(name, ()):
-        if contract.missing:
-            console.print(Text(f"  {contract}."))
+    else:
+        for contract in contracts:
+            if contract.missing:
+                console.print(Text(f"  {contract}."))
+    remedy = workaround(contracts, report.scenario)
+    if remedy is not None and verdict.verdict is Verdict.BAD:
+        console.print(Text(f"  Workaround: {remedy}."))

@@ -15,7 +15,8 @@ from poolbisect.canary import RunReport
 from poolbisect.evidence.intervals import wilson
 from poolbisect.judging import SubjectVerdict
 from poolbisect.measurement import Answer, Measurement, MemoryEvents
-from poolbisect.reporting.attribution import attribution
+from poolbisect.reporting.attribution import attribution, workaround
+from poolbisect.tasks.arithmetic import HARNESS_VERSION
 
 SCHEMA = "poolbisect.run/1"
 
@@ -110,7 +111,8 @@ def _result(verdict: SubjectVerdict, report: RunReport) -> dict[str, Any]:
             for one in report.contracts.get(measurement.subject, ())
         ],
         "attribution": attribution(verdict),
-        "provenance": measurement.provenance,
+        "workaround": workaround(report.contracts.get(measurement.subject, ()), report.scenario),
+        "provenance": {"harness_version": HARNESS_VERSION, **measurement.provenance},
     }
 
 
@@ -131,6 +133,7 @@ def _out_of_range(memory: MemoryEvents) -> dict[str, Any]:
         "offenders": list(memory.offenders),
         "victims": list(memory.victims),
         "padded_writes": memory.padded_writes,
+        "padded_targets": list(memory.padded_targets),
         "non_finite_padding": list(memory.non_finite_padding),
     }
 

@@ -267,7 +267,7 @@ def test_the_training_command_writes_a_file_that_loads(tmp_path, capsys) -> None
 
 
 @pytest.mark.parametrize(
-    "sizes", [{"mamba_n_heads": 7}, {"num_attention_heads": 3}, {"num_attention_heads": 64}]
+    "sizes", [{"mamba_n_heads": 7}, {"num_attention_heads": 5}, {"num_attention_heads": 16}]
 )
 def test_sizes_that_do_not_divide_are_refused(sizes) -> None:
     with pytest.raises(ValueError, match="divide"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from poolbisect.pools.upstream.adapter import UpstreamPool
 from poolbisect.pools.upstream.consumers import ConsumerRows
 from poolbisect.pools.upstream.faults import StubGap, SubjectFault
+from poolbisect.pools.upstream.hybrid_adapter import UpstreamHybridPool
 from poolbisect.pools.upstream.loader import (
     SlotRange,
     UpstreamCode,
@@ -23,6 +24,7 @@ __all__ = [
     "StubGap",
     "SubjectFault",
     "UpstreamCode",
+    "UpstreamHybridPool",
     "UpstreamPool",
     "largest_slot",
     "load_upstream",

@@ -77,6 +77,8 @@ class UpstreamPool:
         if self._alloc_arguments[0] in _REQUESTS:
             return self._alloc_for(reqs)
         fresh = [req for req in reqs if req.req_pool_idx is None]
+        if reqs and not fresh:
+            return [_slot_of(req) for req in reqs]
         answers = [
             [self._view(req) for req in fresh] if name in _REQUESTS else len(fresh)
             for name in self._alloc_arguments
@@ -136,7 +138,12 @@ class UpstreamPool:
 
     def _view(self, req: SlotHolder) -> RequestView:
         # Kept while the request holds a slot: upstream leaves its own marks on the request.
-        return self._views.setdefault(id(req), RequestView(req, self._guesses))
+        if id(req) not in self._views:
+            self._views[id(req)] = self._new_view(req)
+        return self._views[id(req)]
+
+    def _new_view(self, req: SlotHolder) -> RequestView:
+        return RequestView(req, self._guesses)
 
     def _forget(self, reqs: Sequence[SlotHolder]) -> None:
         for req in reqs:

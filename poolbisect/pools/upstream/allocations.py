@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from poolbisect.pools.upstream.inlining import Parents
 
@@ -40,8 +41,13 @@ def allocations(tree: ast.Module, buffer: str) -> Iterator[Allocation]:
             yield Allocation(parents[-1].lineno, shape, copies_shape, parents)  # type: ignore[attr-defined]
 
 
-def assigned_values(tree: ast.Module, name: str) -> Iterator[tuple[Parents, ast.expr]]:
+@lru_cache(maxsize=128)
+def assigned_values(tree: ast.Module, name: str) -> tuple[tuple[Parents, ast.expr], ...]:
     """Every value assigned to `name` or to an attribute `name`, with the nodes around it."""
+    return tuple(_assigned_values(tree, name))
+
+
+def _assigned_values(tree: ast.Module, name: str) -> Iterator[tuple[Parents, ast.expr]]:
     stack: list[Parents] = [(tree,)]
     while stack:
         parents = stack.pop()

@@ -84,7 +84,7 @@ def _bindings(body: Sequence[ast.stmt], conditional: bool) -> Iterator[tuple[str
             case ast.Assign(targets=targets):
                 for target in targets:
                     for part in ast.walk(target):
-                        if isinstance(part, ast.Name):
+                        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                             yield part.id, Binding(node, conditional=conditional)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                 yield name, Binding(node, conditional=conditional)

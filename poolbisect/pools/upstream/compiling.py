@@ -6,6 +6,7 @@ import __future__
 import ast
 import copy
 import types
+from functools import lru_cache
 
 from poolbisect.pools.upstream.bindings import ImportSource, imported_names
 
@@ -13,8 +14,12 @@ IMPORT = "__poolbisect_import__"  # what an import inside a function is rewritte
 _POSTPONED_ANNOTATIONS = __future__.annotations.compiler_flag
 
 
+@lru_cache(maxsize=512)
 def compiled(path: str, node: ast.stmt) -> types.CodeType:
-    """Code of a statement: annotations are not evaluated, imports inside it call `IMPORT`."""
+    """Code of a statement: annotations are not evaluated, imports inside it call `IMPORT`.
+
+    The same node, as `bindings_of` gives for the same text, is compiled once.
+    """
     sliced = _ImportsInside().visit(copy.deepcopy(node))
     module = ast.fix_missing_locations(ast.Module([sliced], []))
     code: types.CodeType = compile(

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 import torch
 
 from poolbisect.errors import InfrastructureError, PoolbisectError
+from poolbisect.memory.arena import IllegalAccessError
+from poolbisect.memory.guard import OutOfRangeError
 
 _ALLOCATION_FAILED = "can't allocate memory"  # how PyTorch's CPU allocator words it
 _DEVICE_WORDS = ("CUDA", "NVIDIA", "cuda")
@@ -54,11 +56,12 @@ def judged(subject: str, doing: str, guesses: Guesses) -> Iterator[None]:
         StubGap: a stand-in could not answer or had guessed before the code raised, or this
             host's PyTorch lacks what the code asks for.
         InfrastructureError: the host ran out of memory.
+        IllegalAccessError, OutOfRangeError: raised by memory without bounds, as they are.
     """
     try:
         yield
-    except PoolbisectError:
-        raise
+    except (PoolbisectError, IllegalAccessError, OutOfRangeError):
+        raise  # the last two come from the memory that the code was given
     except Unanswered as gap:
         raise StubGap(f"{subject} cannot be tested: {doing} needs {gap}.") from gap
     except (MemoryError, torch.OutOfMemoryError) as error:

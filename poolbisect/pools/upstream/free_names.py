@@ -5,12 +5,14 @@ from __future__ import annotations
 import dis
 import inspect
 import types
+from functools import lru_cache
 
 _AT_ONCE_INSIDE = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 _LOADS = frozenset({"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"})
 
 
-def free_names(code: types.CodeType) -> tuple[set[str], set[str]]:
+@lru_cache(maxsize=512)
+def free_names(code: types.CodeType) -> tuple[frozenset[str], frozenset[str]]:
     """Names loaded when module-level `code` runs, and those that only its functions load.
 
     Read from the compiled code, where Python itself has settled which names are local.
@@ -18,7 +20,7 @@ def free_names(code: types.CodeType) -> tuple[set[str], set[str]]:
     at_once: set[str] = set()
     later: set[str] = set()
     _collect(code, at_once, later, executed=True)
-    return at_once, later - at_once
+    return frozenset(at_once), frozenset(later - at_once)
 
 
 def _collect(code: types.CodeType, at_once: set[str], later: set[str], executed: bool) -> None:

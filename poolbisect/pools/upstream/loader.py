@@ -12,11 +12,16 @@ from poolbisect.pools.upstream import consumers
 from poolbisect.pools.upstream.adapter import UpstreamPool
 from poolbisect.pools.upstream.consumers import ConsumerRows
 from poolbisect.pools.upstream.faults import Guesses, StubGap, judged
+from poolbisect.pools.upstream.hybrid_adapter import UpstreamHybridPool
+from poolbisect.pools.upstream.mamba_parameters import MambaParameters
 from poolbisect.pools.upstream.slicing import Slicer
 
+_POOLS, _DECODE = "sglang/srt/mem_cache/memory_pool.py", "sglang/srt/disaggregation/decode.py"
 _USUAL_PATHS = {
-    "ReqToTokenPool": "sglang/srt/mem_cache/memory_pool.py",
-    "DecodeReqToTokenPool": "sglang/srt/disaggregation/decode.py",
+    "ReqToTokenPool": _POOLS,
+    "DecodeReqToTokenPool": _DECODE,
+    "HybridReqToTokenPool": _POOLS,
+    "HybridMambaDecodeReqToTokenPool": _DECODE,
 }
 
 
@@ -57,23 +62,44 @@ class UpstreamCode:
             SubjectFault: upstream's class raised.
             StubGap: it needs what this project has no stand-in for.
         """
-        if size < 1 or max_context_len < 1 or (pre_alloc_size or 0) < 0:
-            raise UsageError(
-                f"A request pool of size {size}, context length {max_context_len} and pre-alloc "
-                f"size {pre_alloc_size or 0} cannot exist; give positive sizes."
-            )
         name = "ReqToTokenPool" if pre_alloc_size is None else "DecodeReqToTokenPool"
-        pool_class = self.pool_class(name)
-        known = {
-            "size": size,
-            "max_context_len": max_context_len,
-            "device": str(device),
-            "enable_memory_saver": False,
-            "pre_alloc_size": pre_alloc_size,
+        known = _request_pool_arguments(size, max_context_len, device, pre_alloc_size)
+        return UpstreamPool(self._construct(name, known), self.name, self._guesses)
+
+    def make_hybrid_pool(
+        self,
+        size: int,
+        max_context_len: int,
+        device: str = "cpu",
+        *,
+        mamba_size: int,
+        pre_alloc_size: int | None = None,
+        extra_buffer: bool = False,
+        overlap: bool = True,
+    ) -> UpstreamHybridPool:
+        """A fresh pool of upstream's hybrid class, made for a model of one tiny mamba layer.
+
+        `overlap` scheduling makes the ping-pong mapping two columns wide, else one; eras that took
+        the width from speculation, which is off here, always have two. Early eras know neither
+        an extra buffer nor, in PD decode, a mamba size of its own: what an era's constructor does
+        not take is left out. Raises as `make_pool`.
+        """
+        if mamba_size < 1:
+            raise UsageError(f"A mamba pool of size {mamba_size} cannot exist; give 1 or more.")
+        name = (
+            "HybridReqToTokenPool" if pre_alloc_size is None else "HybridMambaDecodeReqToTokenPool"
+        )
+        parameters = MambaParameters()
+        known = _request_pool_arguments(size, max_context_len, device, pre_alloc_size) | {
+            "mamba_size": mamba_size,
+            "mamba_spec_state_size": size + (pre_alloc_size or 0),
+            "cache_params": parameters,
+            "mamba_layer_ids": list(parameters.layers),
+            "enable_mamba_extra_buffer": extra_buffer,
+            "enable_overlap_schedule": overlap,
+            "speculative_num_draft_tokens": None,
         }
-        with judged(self.name, f"the constructor of {name}", self._guesses):
-            upstream = pool_class(**self._arguments(pool_class, known))
-        return UpstreamPool(upstream, self.name, self._guesses)
+        return UpstreamHybridPool(self._construct(name, known), self.name, self._guesses)
 
     def consumer_rows(self, buffer: str, pool: UpstreamPool) -> ConsumerRows:
         """The first dimension of a slot-indexed buffer that upstream allocates for `pool`.
@@ -99,6 +125,11 @@ class UpstreamCode:
                 self._classes[name] = self._slicer.take(path, name)
         return self._classes[name]
 
+    def _construct(self, name: str, known: dict[str, Any]) -> Any:
+        pool_class = self.pool_class(name)
+        with judged(self.name, f"the constructor of {name}", self._guesses):
+            return pool_class(**self._arguments(pool_class, known))
+
     def _arguments(self, pool_class: Any, known: dict[str, Any]) -> dict[str, Any]:
         """Those of the known arguments that this era's constructor takes."""
         parameters = inspect.signature(pool_class).parameters
@@ -110,6 +141,23 @@ class UpstreamCode:
                     f"asks for {name}, which this project does not know."
                 )
         return {name: value for name, value in known.items() if name in parameters}
+
+
+def _request_pool_arguments(
+    size: int, max_context_len: int, device: str, pre_alloc_size: int | None
+) -> dict[str, Any]:
+    if size < 1 or max_context_len < 1 or (pre_alloc_size or 0) < 0:
+        raise UsageError(
+            f"A request pool of size {size}, context length {max_context_len} and pre-alloc "
+            f"size {pre_alloc_size or 0} cannot exist; give positive sizes."
+        )
+    return {
+        "size": size,
+        "max_context_len": max_context_len,
+        "device": str(device),
+        "enable_memory_saver": False,
+        "pre_alloc_size": pre_alloc_size,
+    }
 
 
 def load_upstream(tree: SourceTree) -> UpstreamCode:

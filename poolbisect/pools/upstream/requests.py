@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from poolbisect.pools.interface import SlotHolder
 from poolbisect.pools.upstream.faults import Guesses
 from poolbisect.pools.upstream.stubs import PoolbisectStub, prepared
 
 _SLOT = "req_pool_idx"
+_MAMBA_SLOTS = ("mamba_pool_idx", "mamba_ping_pong_track_buffer")
+_NEXT_TRACK = "mamba_next_track_idx"
 # Fields that mean "none yet" on a fresh request.
 _EMPTY_SUFFIXES = ("_idx", "_buffer", "_indices", "_index")
 
@@ -50,3 +54,31 @@ class RequestView:
             self.__dict__["_req"].req_pool_idx = None if value is None else int(value)
         else:
             self.__dict__[name] = value
+
+
+class HybridRequestView(RequestView):
+    """A request of a hybrid model as upstream sees it.
+
+    Its mamba slots are the real request's own, which has them as numbers where upstream has
+    tensors of them, int64 on the pool's device.
+    """
+
+    def __init__(self, req: SlotHolder, guesses: Guesses, device: str) -> None:
+        super().__init__(req, guesses)
+        self.__dict__["_device"] = device
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "holds_mamba":
+            return self.__dict__["_req"].mamba_pool_idx is not None
+        value = super().__getattr__(name)
+        if name in _MAMBA_SLOTS and value is not None:
+            return torch.tensor(value, dtype=torch.int64, device=self.__dict__["_device"])
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _MAMBA_SLOTS:
+            setattr(self.__dict__["_req"], name, None if value is None else value.tolist())
+        elif name == _NEXT_TRACK:
+            setattr(self.__dict__["_req"], name, value)
+        else:
+            super().__setattr__(name, value)

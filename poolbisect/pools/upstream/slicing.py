@@ -11,6 +11,7 @@ import ast
 import builtins
 import importlib
 import itertools
+import logging
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -46,6 +47,8 @@ class _File:
         self.bindings = bindings
         self.names = bindings.names
         self.module = types.ModuleType(f"_poolbisect_slice_{next(_serial)}")
+        # What upstream logs while it is examined is no message of this program.
+        logging.getLogger(self.module.__name__).disabled = True
         self.namespace = self.module.__dict__
 
 
@@ -138,7 +141,7 @@ class Slicer:
             exec(code, file.namespace)
         self._provide(file, later)
 
-    def _provide(self, file: _File, names: set[str]) -> None:
+    def _provide(self, file: _File, names: frozenset[str]) -> None:
         for name in sorted(names):
             if name in file.names:
                 self._take(file, name)

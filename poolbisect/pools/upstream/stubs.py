@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import torch
+from torch import Tensor
+
 from poolbisect.pools.upstream.faults import Guesses, Unanswered
 
 _CLASS_NAME = re.compile(r"_?[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$")
@@ -108,10 +111,16 @@ def _no(*_: Any, **__: Any) -> bool:
     return False
 
 
+def _copied(values: Any, *, dtype: torch.dtype, device: Any) -> Tensor:
+    """A host list on a device, copied without staging."""
+    return torch.tensor(values, dtype=dtype, device=device)
+
+
 _PREPARED: dict[str, Callable[..., Any] | type] = {
     "TorchMemorySaverAdapter": NoMemorySaver,
     "maybe_init_custom_mem_pool": _no_custom_memory_pool,
     "get_bool_env_var": _no,
+    "async_h2d": _copied,
 }
 
 

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from poolbisect.errors import InfrastructureError, NotApplicableError, UsageError
+from poolbisect.errors import NotApplicableError, UsageError
 from poolbisect.history.releases import fetch_release, list_releases
-from poolbisect.pools.upstream import UpstreamCode, load_upstream, slot_range
+from poolbisect.pools.upstream import UpstreamCode, slot_range
 
 pytestmark = pytest.mark.network
 
 HIDDEN, TOKENS = "req_to_hidden_states_pool", "token_table"
 S, P = 64, 32
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], UpstreamCode]:
-    """Upstream's code of a version; skips offline, except in CI."""
-    cache: Path = tmp_path_factory.mktemp("releases")
-
-    def load(version: str) -> UpstreamCode:
-        try:
-            return load_upstream(fetch_release(version, cache))
-        except InfrastructureError:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip("no package index can be reached")
-
-    return load
 
 
 def shortage(code: UpstreamCode, buffer: str, pre_alloc_size: int | None = None) -> int:

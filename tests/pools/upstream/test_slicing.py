@@ -153,3 +153,21 @@ def test_two_trees_do_not_share_anything(tree: MakeTree) -> None:
     a = load_upstream(tree({USUAL: PLAIN})).make_pool(4, 4)
     b = load_upstream(tree({USUAL: PLAIN.replace("size + 1", "size + 9")})).make_pool(4, 4)
     assert (slot_range(a).rows, slot_range(b).rows) == (5, 13)
+
+
+def test_setting_an_attribute_at_top_level_does_not_hide_the_class(tree: MakeTree) -> None:
+    files = {
+        USUAL: PLAIN + "\n    ReqToTokenPool.another_attribute = False\n",
+    }
+    assert slot_range(load_upstream(tree(files)).make_pool(4, 4)).largest == 4
+
+
+def test_what_upstream_logs_is_not_shown(
+    pool_tree: MakePoolTree, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = PLAIN.replace(
+        "import torch", "import logging, torch\n    log = logging.getLogger(__name__)"
+    )
+    text = text.replace("self.free_slots", "log.warning('capping'); self.free_slots")
+    load_upstream(pool_tree(text)).make_pool(4, 4)
+    assert caplog.records == []
