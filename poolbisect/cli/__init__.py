@@ -10,9 +10,12 @@ import click
 from poolbisect.errors import PoolbisectError
 
 _COMMANDS = {
+    "baseline": "List the recorded baselines and their gates' health, or record one.",
+    "compare": "Compare two runs or score files: did accuracy drop?",
     "doctor": "Say what works on this machine, what is missing and how to get it.",
     "run": "Run a canary scenario on two or more states of the pools and compare them.",
     "scenarios": "List the scenarios, or show one.",
+    "timeline": "Say when each buffer's contract was broken and mended in a range of history.",
 }
 
 
