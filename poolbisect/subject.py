@@ -40,6 +40,6 @@ def parse_subject(text: str) -> Subject:
     if kind in ("release", "commit") and colon and reference:
         return Subject(kind, reference)
     raise UsageError(
-        f"{text!r} is no subject; say original, corrected, another state of the scenario's pools, "
-        "release:<version> such as release:0.5.12, or commit:<revision>"
+        f"{text!r} is no subject; say {', '.join(SHIPPED)} (as far as the scenario's pools have "
+        "it), release:<version> such as release:0.5.12, or commit:<revision>"
     )

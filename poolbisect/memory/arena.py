@@ -231,9 +231,10 @@ class Buffer:
         reached = rows
         if low < 0 or high >= width:
             reached = rows + columns.div(width, rounding_mode="floor")
-        self._require_mapped(address, reached, 0, mapped, requests, kind)
+        cells = (address, self.tensor.dtype.itemsize)
+        self._require_mapped(address, reached, 0, mapped, requests, kind, cells)
         if self.arena.guard.watching:
-            self._watch(reached, requests, kind)
+            self._watch(reached, requests, kind, cells)
         return address
 
     def _addressed(
@@ -255,6 +256,7 @@ class Buffer:
         high: int,
         requests: Sequence[str | None] | None,
         kind: str,
+        cells: tuple[Tensor, int] | None = None,
     ) -> None:
         """IllegalAccessError, put on record first, if an address is outside low..high-1."""
         smallest, largest = _bounds(address)
@@ -263,7 +265,7 @@ class Buffer:
         outside = ((address < low) | (address >= high)).nonzero()[0].tolist()
         bad = int(index.expand(address.shape)[tuple(outside)])
         if self.arena.guard.watching:
-            self._watch(index.expand(address.shape), requests, kind, fatal=True)
+            self._watch(index.expand(address.shape), requests, kind, cells, fatal=True)
         raise IllegalAccessError(
             f"{self.name}: index {bad} ({kind}) lies outside the mapped memory"
         )
@@ -286,21 +288,30 @@ class Buffer:
         index: Tensor,
         requests: Sequence[str | None] | None,
         kind: str,
+        cells: tuple[Tensor, int] | None = None,
         *,
         fatal: bool = False,
     ) -> None:
+        """Put accesses outside the rows on record: whole rows, or the elements `cells` names.
+
+        `cells` are element addresses, to whose shape `index` broadcasts, and an element's size.
+        """
         low, high = _bounds(index)
         if low >= 0 and high < self.rows:
             return
+        if cells is not None:
+            index = index.expand(cells[0].shape)
         for position in ((index < 0) | (index >= self.rows)).nonzero().tolist():
-            request = request_of(position[0], requests or ())
-            access = self._access(int(index[tuple(position)]), request, kind)
+            row, request = int(index[tuple(position)]), request_of(position[0], requests or ())
+            start, size = self.offset + row * self.row_bytes, self.row_bytes
+            if cells is not None:
+                start, size = int(cells[0][tuple(position)]) * cells[1], cells[1]
+            access = self._access(row, request, kind, start, size)
             self.arena.guard.out_of_range(access, fatal=fatal)
 
-    def _access(self, index: int, request: str | None, kind: str) -> Access:
+    def _access(self, index: int, request: str | None, kind: str, start: int, size: int) -> Access:
         guard = self.arena.guard
-        start = self.offset + index * self.row_bytes
-        reached = self.arena.at(start, start + self.row_bytes)
+        reached = self.arena.at(start, start + size)
         return Access(
             buffer=self.name,
             space=self.space.name if self.space else "batch row",
