@@ -4,44 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import git
-from git.exc import BadName, BadObject
-
-from poolbisect.errors import InfrastructureError, UsageError
+from poolbisect.history.git_process import GitFailed
+from poolbisect.history.repository import Commit, Repository
 from poolbisect.history.source_tree import SourceTree
 
-_PACKAGE_ROOT = "python"
+PACKAGE_ROOT = "python"
+"""The folder of SGLang's repository that holds the package."""
+
 _NO_MATCH = 1  # what `git grep` ends with when it found nothing
 
 
 class CommitTree(SourceTree):
     """One commit's sources; never looks at or touches the work tree, the index or a ref."""
 
-    def __init__(self, repo: git.Repo, revision: str) -> None:
-        self._repo = repo
+    def __init__(self, repository: Repository, commit: Commit | str) -> None:
+        """UsageError when a revision names no commit."""
+        self._repository = repository
+        self.commit = repository.commit(commit) if isinstance(commit, str) else commit
         self._found: dict[tuple[str, str], list[str]] = {}
-        try:
-            self.commit = repo.commit(revision)
-        except (BadName, BadObject, ValueError, git.GitCommandError) as error:
-            where = repo.working_tree_dir or repo.git_dir
-            raise UsageError(
-                f"The repository {where} has no commit {revision!r}; check its spelling or "
-                "fetch it."
-            ) from error
 
     @property
     def name(self) -> str:
-        return f"commit {self.commit.hexsha[:9]}"
+        return f"commit {self.commit.short}"
 
     def read(self, path: str) -> str | None:
-        try:
-            blob = self.commit.tree / f"{_PACKAGE_ROOT}/{path}"
-        except KeyError:
+        blob = self._repository.git.read(f"{self.commit.sha}:{PACKAGE_ROOT}/{path}")
+        if blob is None or blob.type != "blob":
             return None
-        if blob.type != "blob":
-            return None
-        content: bytes = blob.data_stream.read()
-        return content.decode("utf-8", errors="replace")
+        return blob.content.decode("utf-8", errors="replace")
 
     def find(self, text: str, under: str = "sglang/srt") -> Iterable[str]:
         if (text, under) not in self._found:
@@ -49,26 +39,17 @@ class CommitTree(SourceTree):
         return self._found[text, under]
 
     def _search(self, text: str, under: str) -> list[str]:
-        folder = f"{_PACKAGE_ROOT}/{under}"
+        git = self._repository.git
         try:
-            listing: str = self._repo.git.grep(
-                "--no-color",
-                "--full-name",
-                "-I",
-                "-l",
-                "-z",
-                "-F",
-                "-e",
-                text,
-                self.commit.hexsha,
-                "--",
-                f":(top,glob){folder}/**/*.py",
+            listing = git.run(
+                *("grep", "--no-color", "--full-name", "--no-recurse-submodules"),
+                *("-I", "-l", "-z", "-F", "-e", text, self.commit.sha),
+                *("--", f":(top,glob){PACKAGE_ROOT}/{under}/**/*.py"),
             )
-        except git.GitCommandError as error:
-            if error.status == _NO_MATCH and not error.stderr.strip("' \n").removeprefix("stderr:"):
+        except GitFailed as error:
+            if error.status == _NO_MATCH:
                 return []
-            raise InfrastructureError(
-                f"git could not search {self.name} of {self._repo.git_dir}: {error.stderr.strip()}"
-            ) from error
-        prefix = f"{self.commit.hexsha}:{_PACKAGE_ROOT}/"
-        return sorted(entry.removeprefix(prefix) for entry in listing.split("\0") if entry)
+            raise git.broken(error.reason) from error
+        prefix = f"{self.commit.sha}:{PACKAGE_ROOT}/"
+        entries = listing.decode(errors="replace").split("\0")
+        return sorted(entry.removeprefix(prefix) for entry in entries if entry)

@@ -11,6 +11,7 @@ import pytest
 
 from poolbisect.errors import UsageError
 from poolbisect.history.commits import CommitTree
+from poolbisect.history.repository import Repository, open_repository
 
 POOL = "sglang/srt/mem_cache/memory_pool.py"
 
@@ -40,6 +41,12 @@ def repo(tmp_path: Path) -> Iterator[git.Repo]:
         yield repo
 
 
+@pytest.fixture
+def opened(repo: git.Repo) -> Iterator[Repository]:
+    with open_repository(Path(repo.working_dir)) as opened:
+        yield opened
+
+
 def write(repo: git.Repo, path: str, text: str) -> None:
     file = Path(repo.working_dir) / "python" / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -55,40 +62,41 @@ def fingerprint(repo: git.Repo) -> dict[str, str]:
     }
 
 
-def test_each_commit_shows_its_own_files(repo: git.Repo) -> None:
-    first, second = CommitTree(repo, "first"), CommitTree(repo, "HEAD")
+def test_each_commit_shows_its_own_files(repo: git.Repo, opened: Repository) -> None:
+    first, second = CommitTree(opened, "first"), CommitTree(opened, "HEAD")
     assert first.read(POOL) == "class ReqToTokenPool:  # ünïcode\n    rows = 1\n"
     assert second.read(POOL) is None
     assert second.read("sglang/srt/mem_cache/pools.py") == first.read(POOL)
     assert second.read("sglang/srt") is None
-    assert first.name == f"commit {repo.commit('first').hexsha[:9]}"
+    assert first.name == f"commit {repo.commit('first').hexsha[:10]}"
 
 
-def test_files_are_found_by_plain_text_in_python_files_only(repo: git.Repo) -> None:
-    assert list(CommitTree(repo, "first").find("class ReqToTokenPool")) == [POOL]
+def test_files_are_found_by_plain_text_in_python_files_only(opened: Repository) -> None:
+    assert list(CommitTree(opened, "first").find("class ReqToTokenPool")) == [POOL]
     moved = ["sglang/srt/mem_cache/pools.py"]
-    assert list(CommitTree(repo, "HEAD").find("class ReqToTokenPool")) == moved
-    assert list(CommitTree(repo, "HEAD").find("[0](*)")) == ["sglang/srt/deep/er/use.py"]
-    assert list(CommitTree(repo, "HEAD").find("nowhere")) == []
-    assert list(CommitTree(repo, "HEAD").find("[0]", under="sglang/srt/mem_cache")) == []
+    assert list(CommitTree(opened, "HEAD").find("class ReqToTokenPool")) == moved
+    assert list(CommitTree(opened, "HEAD").find("[0](*)")) == ["sglang/srt/deep/er/use.py"]
+    assert list(CommitTree(opened, "HEAD").find("nowhere")) == []
+    assert list(CommitTree(opened, "HEAD").find("[0]", under="sglang/srt/mem_cache")) == []
 
 
-def test_reading_leaves_the_checkout_byte_for_byte(repo: git.Repo) -> None:
+def test_reading_leaves_the_checkout_byte_for_byte(repo: git.Repo, opened: Repository) -> None:
     before = fingerprint(repo)
     for revision in ("first", "HEAD"):
-        tree = CommitTree(repo, revision)
+        tree = CommitTree(opened, revision)
         tree.read(POOL)
         list(tree.find("class ReqToTokenPool"))
     assert fingerprint(repo) == before
 
 
 def test_a_bare_repository_serves_as_well(repo: git.Repo, tmp_path: Path) -> None:
-    with git.Repo.clone_from(repo.git_dir, tmp_path / "bare.git", bare=True) as bare:
+    git.Repo.clone_from(repo.git_dir, tmp_path / "bare.git", bare=True).close()
+    with open_repository(tmp_path / "bare.git") as bare:
         assert list(CommitTree(bare, "first").find("class ReqToTokenPool")) == [POOL]
         assert CommitTree(bare, "first").read(POOL) is not None
 
 
 @pytest.mark.parametrize("revision", ["no-such-branch", "deadbeef", "first^^^^", ""])
-def test_an_unknown_revision_is_named(repo: git.Repo, revision: str) -> None:
+def test_an_unknown_revision_is_named(opened: Repository, revision: str) -> None:
     with pytest.raises(UsageError, match="has no commit"):
-        CommitTree(repo, revision)
+        CommitTree(opened, revision)

@@ -21,7 +21,7 @@ from poolbisect.models.hybrid import HybridConfig, HybridMiniature, Mamba2Mixer,
 from poolbisect.tasks import arithmetic
 
 WEIGHTS = Path(hybrid.__file__).parent / "weights" / "hybrid.safetensors"
-LOGIT_TOLERANCE = 1e-3
+LOGIT_TOLERANCE = 2e-4  # float32, logits up to 18; measured 2e-5
 STATE_TOLERANCE = 1e-4
 
 

@@ -31,7 +31,10 @@ class UpstreamMambaSlots:
     @property
     def rows(self) -> int:
         """Rows of the state tensors upstream allocated, one layer each."""
-        return int(self._pool.mamba_cache.temporal.shape[1])
+        states = self._pool.mamba_cache
+        # In its first era a plain tuple: of convolutions, then the recurrent state.
+        temporal = states[1] if isinstance(states, tuple) else states.temporal
+        return int(temporal.shape[1])
 
     @property
     def free_slots(self) -> list[int]:

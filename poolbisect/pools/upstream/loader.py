@@ -95,6 +95,12 @@ class UpstreamCode:
             "mamba_spec_state_size": size + (pre_alloc_size or 0),
             "cache_params": parameters,
             "mamba_layer_ids": list(parameters.layers),
+            # Before the parameters were one object:
+            "mamba_layers": list(parameters.layers),
+            "conv_dtype": parameters.dtype.conv,
+            "ssm_dtype": parameters.dtype.temporal,
+            "conv_state_shape": parameters.shape.conv,
+            "temporal_state_shape": parameters.shape.temporal,
             "enable_mamba_extra_buffer": extra_buffer,
             "enable_overlap_schedule": overlap,
             "speculative_num_draft_tokens": None,
