@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -174,4 +175,5 @@ def _measure(
     measurement = measure(
         name, one.resolved.pools, request.scenario, problems, model, request.settings, on_tick
     )
+    gc.collect()  # an engine's buffers know their arena; the next subject needs the memory
     return replace(measurement, provenance={**one.resolved.provenance, **measurement.provenance})

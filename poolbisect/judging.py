@@ -78,7 +78,8 @@ def judge_subject(
         verdict, reason = _judge_ending(measurement, scenario)
         return conclude(verdict, reason)
     slots = measurement.slots
-    if slots is not None and not slots.last_slot_used:
+    breached = bool(measurement.memory.buffers) and reference is not None
+    if slots is not None and not slots.last_slot_used and not breached:
         needed = questions_to_last_slot
         advice = f"; {needed} questions would reach it" if needed else ""
         return conclude(
@@ -129,7 +130,11 @@ def _judge_ending(measurement: Measurement, scenario: Scenario) -> tuple[Verdict
 def _judge_accept_length(
     measurement: Measurement, reference: Measurement, scenario: Scenario
 ) -> tuple[Verdict, str]:
-    """Accept lengths of the same questions, paired: see poolbisect.evidence.paired_lengths."""
+    """Accept lengths of the same questions, paired: see poolbisect.evidence.paired_lengths.
+
+    A few questions cannot be significant; but when none rose and the guard saw padded rows write
+    to an index that somebody owned, the cause is on record and the fall is one.
+    """
     compared = compare_lengths(reference.accept_lengths(), measurement.accept_lengths())
     if compared.differing == 0:
         return Verdict.GOOD, "no question's accept length differs"
@@ -138,8 +143,16 @@ def _judge_accept_length(
         f"(mean of those that differ {compared.before:.2f} before, {compared.after:.2f} after, "
         f"p = {compared.p_value:.2g})"
     )
-    if compared.p_value < scenario.judging.alpha and compared.after < compared.before:
+    fell = compared.after < compared.before
+    if fell and compared.p_value < scenario.judging.alpha:
         return Verdict.BAD, words
+    memory = measurement.memory
+    if fell and not compared.rose and memory.padded_writes:
+        targets = ", ".join(memory.padded_targets)
+        return Verdict.BAD, f"{words}, and padded rows wrote to {targets} while a request owned it"
+    # The smallest p that so many signs can give (Wilcoxon 1945) must be able to reach alpha.
+    if fell and 2.0 ** (1 - compared.differing) >= scenario.judging.alpha:
+        return Verdict.UNKNOWN, f"too few questions differ to say: {words}"
     return Verdict.GOOD, f"no significant fall: {words}"
 
 

@@ -128,8 +128,9 @@ class Measurement:
 
     @property
     def accuracy(self) -> float | None:
-        """Right answers among answered questions; None without any."""
-        return self.correct / self.answered if self.answered else None
+        """Right answers among answered questions; None without any, or when the run broke off."""
+        whole = self.ended in (Ended.MEASURED, Ended.PARTIAL)
+        return self.correct / self.answered if self.answered and whole else None
 
     @property
     def tokens_per_second(self) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from poolbisect.errors import UsageError
+from poolbisect.pools.mamba_sizing import MambaSizing
 
 
 class PaddedRows(StrEnum):
@@ -102,6 +103,15 @@ class EngineConfig:
                 f"--max-mamba-cache-size {self.max_mamba_cache_size} leaves no mamba slot "
                 f"for each of {self.dp_size} DP ranks"
             )
+        if self.max_mamba_cache_size is not None:
+            held = MambaSizing(
+                0, self.mamba_extra_buffer, not self.disable_overlap_schedule
+            ).slots_per_request
+            if self.mamba_slots_per_rank < held:
+                raise UsageError(
+                    f"--max-mamba-cache-size {self.max_mamba_cache_size} leaves "
+                    f"{self.mamba_slots_per_rank} mamba slots a rank, and one request holds {held}"
+                )
         if self.pre_alloc_size is not None and self.pre_alloc_size < 0:
             raise UsageError(f"pre-alloc-size must not be negative, not {self.pre_alloc_size}")
         if self.temperature < 0:

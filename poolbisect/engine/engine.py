@@ -44,6 +44,11 @@ class Engine:
                 f"--speculative-num-steps {config.speculative_num_steps} needs as many MTP "
                 f"layers; the model has {served.shape.mtp_layers}"
             )
+        if bool(served.shape.mamba_layers) != (config.max_mamba_cache_size is not None):
+            raise UsageError(
+                "a model with mamba layers is served with --max-mamba-cache-size, "
+                "and only such a model"
+            )
         self.config = config
         self.ranks: list[Rank] = [
             build_rank(number, config, served, pools, memory, device)

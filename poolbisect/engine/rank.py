@@ -297,7 +297,7 @@ def _allocate(rank: Rank, served: ServedModel, pools: SubjectPools) -> None:
 
 def _in_order(rank: Rank, groups: dict[str, Callable[[], None]], short: str) -> None:
     """Build the groups in order, with the scenario's choice moved behind buffer `short`."""
-    moved = _MOVED.get(rank.config.behind_hidden_states)
+    moved = _MOVED.get(rank.config.behind_hidden_states) if short else None
     for name, build in groups.items():
         if name == short:
             _with_neighbour(rank, build, short, groups[moved] if moved else None)

@@ -117,7 +117,7 @@ def measure(
     seconds = time.perf_counter() - started
     ranks = len(engine.ranks)
     answers = tuple(
-        _answer(problem, request, number % ranks)
+        _answer(problem, request, number % ranks, config.speculative)
         for number, (problem, request) in enumerate(zip(problems, requests, strict=True))
     )
     steps = sum(request.verify_steps for request in requests)
@@ -128,7 +128,7 @@ def measure(
         detail=detail,
         asked=len(problems),
         answers=answers,
-        accept_length=accepted / steps if steps else None,
+        accept_length=accepted / steps if steps and config.speculative else None,
         slots=_slot_use(engine.ranks, requests),
         memory=_memory_events(engine.ranks, settings.memory),
         seconds=seconds,
@@ -186,7 +186,7 @@ def _request(problem: Problem, workload: Workload, seed: int) -> Request:
     )
 
 
-def _answer(problem: Problem, request: Request, rank: int) -> Answer:
+def _answer(problem: Problem, request: Request, rank: int, speculative: bool) -> Answer:
     text = arithmetic.decode(request.output)
     if request.finished is None:
         outcome = Outcome.UNANSWERED
@@ -201,7 +201,11 @@ def _answer(problem: Problem, request: Request, rank: int) -> Answer:
         rank=rank,
         slot=request.slot_held,
         finish=request.finished.value if request.finished else None,
-        accept_length=request.accepted / request.verify_steps if request.verify_steps else None,
+        accept_length=(
+            request.accepted / request.verify_steps
+            if request.verify_steps and speculative
+            else None
+        ),
         tokens=tuple(request.output),
     )
 

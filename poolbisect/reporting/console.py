@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from poolbisect.canary import RunReport
+from poolbisect.engine.config import MappingAccess
 from poolbisect.evidence.intervals import wilson
 from poolbisect.evidence.verdict import Verdict
 from poolbisect.judging import RunVerdict, SubjectVerdict
@@ -85,6 +86,12 @@ def show(report: RunReport, folder: Path, console: Console) -> None:
     console.print(Text.assemble((f"{scenario.name}: ", "bold"), (word, style)))
     console.print(Text(scenario.title, style="dim"))
     console.print(_table(report))
+    if scenario.engine.max_mamba_cache_size is not None:
+        face = "with bounds, as torch does"
+        if scenario.memory.mapping_access == MappingAccess.UNCHECKED:
+            face = "without bounds, as a kernel does"
+        access = scenario.memory.mapping_access.value
+        console.print(f"Mapping access: {access} ({face}).", highlight=False)
     for verdict in report.verdicts:
         _explain(verdict, report, console)
     console.print(Text(f"Report: {folder}", style="dim"))
