@@ -47,9 +47,10 @@ def main() -> None:
         measured = measure("corrected", pools, changed, problems, model, Settings())
         first = first or measured
         paired = compare_paired(first.outcomes(), measured.outcomes())
+        length = "-" if measured.accept_length is None else f"{measured.accept_length:.2f}"
         print(
             f"| {label} | {measured.correct} | {measured.accuracy:.4f} | "
-            f"{measured.accept_length:.2f} | {paired.lost + paired.gained} |",
+            f"{length} | {paired.lost + paired.gained} |",
             flush=True,
         )
 

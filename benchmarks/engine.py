@@ -1,6 +1,6 @@
 """Throughput of the miniature engine, side by side with transformers, and how much is overhead.
 
-    python benchmarks/engine.py [--questions 512]
+    python benchmarks/engine.py [--questions 1319]
 
 One process, the same base weights, the same prompts, greedy, 128 requests at once:
 
@@ -29,6 +29,7 @@ from poolbisect.engine.config import EngineConfig
 from poolbisect.engine.engine import Engine
 from poolbisect.engine.request import Request
 from poolbisect.memory.guard import MemoryMode
+from poolbisect.memory.host_heap import keep_freed_memory
 from poolbisect.models.export import transformers_model
 from poolbisect.models.llama import MimoMiniature
 from poolbisect.models.loading import load_mimo
@@ -43,8 +44,9 @@ BATCH = 128
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=512)
+    parser.add_argument("--questions", type=int, default=1319)
     options = parser.parse_args()
+    keep_freed_memory()  # for all that follows, transformers included
     problems = load_problems(NAME, options.questions)
     prompts = [arithmetic.prompt_tokens(problem) for problem in problems]
     scenario = load_scenario("mimo-canary")

@@ -26,6 +26,7 @@ from poolbisect.measurement import (
 )
 from poolbisect.memory.arena import IllegalAccessError
 from poolbisect.memory.guard import MemoryMode, OutOfRangeError
+from poolbisect.memory.host_heap import keep_freed_memory
 from poolbisect.models.loading import LoadedModel
 from poolbisect.pools.interface import SubjectPools
 from poolbisect.pools.mamba_pool import MambaShortageError
@@ -108,6 +109,7 @@ def measure(
 ) -> Measurement:
     """Serve `problems` on `pools`. A crash of the subject or an interrupt is an ending, not an
     error: what was answered until then is in the measurement."""
+    keep_freed_memory()
     config = engine_config(scenario.engine, scenario.memory, scenario.workload)
     seed = scenario.workload.seed if settings.seed is None else settings.seed
     requests = [_request(problem, scenario.workload, seed) for problem in problems]
