@@ -1,16 +1,17 @@
 """Throughput of the miniature engine, side by side with transformers, and how much is overhead.
 
-    python benchmarks/engine.py [--questions 1319]
+    python benchmarks/engine.py [--questions 384] [--batch 8 --batch 32 --batch 128]
 
-One process, the same base weights, the same prompts, greedy, 128 requests at once:
+One process, the same base weights, the same prompts, greedy, as many requests at once on both
+sides, for several batch sizes:
 
-* transformers' `generate`, batches of 128, static KV off (its default);
+* transformers' `generate`, batch after batch, left-padded, its defaults otherwise;
 * the engine without speculation;
-* the engine with multi-layer EAGLE, as the canary runs it (guard mode);
-* the same in silent mode: what watching costs.
+* the engine with multi-layer EAGLE on two ranks, as the canary runs it, in silent mode;
+* the same in guard mode: what watching costs.
 
 The floor is a bare batched forward of the same modules over as many tokens as the engine's passes
-computed (target and MTP layers, rejected drafts and padded rows left out): no paging, no
+computed (target and MTP layers, rejected drafts included, padded rows left out): no paging, no
 scheduling, no sampling. What the engine takes beyond it is its own.
 """
 
@@ -39,24 +40,29 @@ from poolbisect.scenario import load_scenario
 from poolbisect.tasks import arithmetic
 from poolbisect.tasks.problem_set import NAME, load_problems
 
-BATCH = 128
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=1319)
+    parser.add_argument("--questions", type=int, default=384)
+    parser.add_argument("--batch", type=int, action="append", help="default: 8, 32 and 128")
     options = parser.parse_args()
     keep_freed_memory()  # for all that follows, transformers included
-    problems = load_problems(NAME, options.questions)
-    prompts = [arithmetic.prompt_tokens(problem) for problem in problems]
+    prompts = [
+        arithmetic.prompt_tokens(problem) for problem in load_problems(NAME, options.questions)
+    ]
+    model = load_mimo()
+    for batch in options.batch or (8, 32, 128):
+        _side_by_side(model, prompts, batch)
+
+
+def _side_by_side(model: MimoMiniature, prompts: list[list[int]], batch: int) -> None:
     scenario = load_scenario("mimo-canary")
     limit = scenario.workload.max_new_tokens
     config = engine_config(scenario.engine, scenario.memory, scenario.workload)
+    config = replace(config, max_running_requests=batch)
     plain = replace(config, speculative_num_steps=0, speculative_num_draft_tokens=1)
-    model = load_mimo()
-
     rows = []
-    reference, spent = _timed(lambda: _transformers(model, prompts, limit))
+    reference, spent = _timed(lambda: _transformers(model, prompts, limit, batch))
     rows.append(("transformers generate", sum(map(len, reference)), spent))
     computed = 0
     for label, setup, mode in (
@@ -67,10 +73,11 @@ def main() -> None:
         requests, spent = _timed(lambda s=setup, m=mode: _engine(model, s, m, prompts, limit))
         rows.append((label, sum(len(request.output) for request in requests), spent))
         equal = sum(r.output == e for r, e in zip(requests, reference, strict=True))
-        print(f"{label}: {equal} of {len(requests)} answers equal transformers' token for token")
+        if equal < len(requests):
+            print(f"{label}: only {equal} of {len(requests)} answers equal transformers'")
         computed = sum(len(r.prompt) + r.verify_steps * setup.tokens_per_step for r in requests)
-    _, floor = _timed(lambda: _bare_forward(model, computed))
-    _print(rows, floor, computed)
+    _, floor = _timed(lambda: _bare_forward(model, computed, batch))
+    _print(rows, floor, computed, batch)
 
 
 def _timed(work: Callable[[], object]):  # type: ignore[no-untyped-def]
@@ -79,11 +86,13 @@ def _timed(work: Callable[[], object]):  # type: ignore[no-untyped-def]
     return result, time.perf_counter() - started
 
 
-def _transformers(model: MimoMiniature, prompts: list[list[int]], limit: int) -> list[list[int]]:
+def _transformers(
+    model: MimoMiniature, prompts: list[list[int]], limit: int, size: int
+) -> list[list[int]]:
     reference = transformers_model(model)
     answers: list[list[int]] = []
-    for start in range(0, len(prompts), BATCH):
-        batch = prompts[start : start + BATCH]
+    for start in range(0, len(prompts), size):
+        batch = prompts[start : start + size]
         width = max(map(len, batch))
         tokens = torch.full((len(batch), width), arithmetic.PAD)
         mask = torch.zeros_like(tokens)
@@ -113,10 +122,10 @@ def _engine(
 
 
 @torch.inference_mode()
-def _bare_forward(model: MimoMiniature, tokens: int) -> None:
+def _bare_forward(model: MimoMiniature, tokens: int, size: int) -> None:
     width = 64
-    for start in range(0, tokens, BATCH * width):
-        rows = min(BATCH, -(-(tokens - start) // width))
+    for start in range(0, tokens, size * width):
+        rows = min(size, -(-(tokens - start) // width))
         batch = torch.ones((rows, width), dtype=torch.int64)
         hidden = model.hidden_states(batch)
         model.logits(hidden)
@@ -124,8 +133,8 @@ def _bare_forward(model: MimoMiniature, tokens: int) -> None:
             model.mtp_logits(batch, hidden, depth)
 
 
-def _print(rows: list[tuple[str, int, float]], floor: float, computed: int) -> None:
-    table = Table("what", "tokens", "seconds", "tokens/s", "against transformers")
+def _print(rows: list[tuple[str, int, float]], floor: float, computed: int, batch: int) -> None:
+    table = Table(f"{batch} at once", "tokens", "seconds", "tokens/s", "against transformers")
     base = rows[0][1] / rows[0][2]
     for label, tokens, spent in rows:
         speed = tokens / spent

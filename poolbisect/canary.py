@@ -117,6 +117,31 @@ def run(request: RunRequest, watch: Watch | None = None) -> RunReport:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ContractFinding:
+    """The contract of one subject's buffers, or why it cannot be asked."""
+
+    subject: str
+    contracts: tuple[BufferContract, ...]
+    ended: Ended
+    detail: str
+
+    @property
+    def short(self) -> bool:
+        return any(contract.missing for contract in self.contracts)
+
+
+def probe_contracts(request: RunRequest) -> tuple[ContractFinding, ...]:
+    """Which buffers of each subject are short, by how many rows and from which slot on.
+
+    Milliseconds a subject: pools are built, no model is run.
+    """
+    prepared = [_prepare(subject, request) for subject in _subjects(request)]
+    return tuple(
+        ContractFinding(one.subject.name, one.contracts, one.ended, one.detail) for one in prepared
+    )
+
+
 def _subjects(request: RunRequest) -> list[Subject]:
     """The subjects to measure, the reference first and each once."""
     scenario = request.scenario

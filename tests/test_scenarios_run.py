@@ -85,7 +85,7 @@ def test_the_table_has_a_row_for_every_scenario() -> None:
 
 
 @pytest.mark.network
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("fetched")
 @pytest.mark.parametrize("name", VERDICTS)
 def test_each_release_gets_the_verdict_that_upstreams_history_implies(name: str) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from poolbisect.canary import RunRequest, run
+from poolbisect.canary import RunRequest, probe_contracts, run
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.probes.miniature import Settings, check_device
 from poolbisect.reporting import result_json
-from poolbisect.reporting.console import LiveProgress, show
+from poolbisect.reporting.console import LiveProgress, show, show_contracts
 from poolbisect.reporting.folder import report_folder
 from poolbisect.scenario import load_scenario
 
@@ -42,6 +42,14 @@ from poolbisect.scenario import load_scenario
     help="silent: as the device; guard: the same bytes, out-of-range accesses recorded; "
     "strict: stop at the first.",
 )
+@click.option(
+    "--probe",
+    type=click.Choice(["miniature", "contract"]),
+    default="miniature",
+    show_default=True,
+    help="miniature: serve the problems; contract: only say which buffers are short, by how many "
+    "rows and from which slot on, without running a model.",
+)
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:<number>.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 @click.option(
@@ -57,6 +65,7 @@ def command(
     questions: int | None,
     seed: int | None,
     memory: str,
+    probe: str,
     device: str,
     as_json: bool,
     out: Path,
@@ -73,6 +82,14 @@ def command(
     request = RunRequest(
         load_scenario(scenario), subjects, questions, Settings(MemoryMode(memory), device, seed)
     )
+    if probe == "contract":
+        findings = probe_contracts(request)
+        if as_json:
+            contracts = result_json.contract_document(request.scenario.name, findings)
+            sys.stdout.buffer.write(result_json.encode(contracts) + b"\n")
+        else:
+            show_contracts(findings, Console())
+        return result_json.contract_exit_code(findings)
     with report_folder(out, request.scenario.name) as folder:
         with LiveProgress(Console(stderr=True)) as progress:
             report = run(request, progress)

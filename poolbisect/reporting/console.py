@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -18,7 +19,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from poolbisect.canary import RunReport
+from poolbisect.canary import ContractFinding, RunReport
 from poolbisect.engine.config import MappingAccess
 from poolbisect.evidence.intervals import wilson
 from poolbisect.evidence.verdict import Verdict
@@ -95,6 +96,16 @@ def show(report: RunReport, folder: Path, console: Console) -> None:
     for verdict in report.verdicts:
         _explain(verdict, report, console)
     console.print(Text(f"Report: {folder}", style="dim"))
+
+
+def show_contracts(findings: Sequence[ContractFinding], console: Console) -> None:
+    """Print what the contract probe found, a line a buffer."""
+    for finding in findings:
+        console.print(Text(finding.subject, style="bold"))
+        if finding.detail:
+            console.print(Text(f"  {finding.ended.value.replace('_', ' ')}: {finding.detail}"))
+        for contract in finding.contracts:
+            console.print(Text(f"  {contract}", style="red" if contract.missing else ""))
 
 
 def _table(report: RunReport) -> Table:

@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from poolbisect.canary import RunReport
+from poolbisect.canary import ContractFinding, RunReport
 from poolbisect.evidence.intervals import wilson
 from poolbisect.judging import SubjectVerdict
-from poolbisect.measurement import Answer, Measurement, MemoryEvents
+from poolbisect.measurement import Answer, Ended, Measurement, MemoryEvents
+from poolbisect.probes.contract import BufferContract
 from poolbisect.reporting.attribution import attribution, workaround
 from poolbisect.tasks.arithmetic import HARNESS_VERSION
 
 SCHEMA = "poolbisect.run/1"
+CONTRACT_SCHEMA = "poolbisect.contract/1"
 
 
 def run_document(report: RunReport, folder: Path) -> dict[str, Any]:
@@ -44,6 +47,43 @@ def run_document(report: RunReport, folder: Path) -> dict[str, Any]:
             "workload": msgspec.to_builtins(report.scenario.workload),
             "judging": msgspec.to_builtins(report.scenario.judging),
         },
+    }
+
+
+def contract_document(scenario: str, findings: Sequence[ContractFinding]) -> dict[str, Any]:
+    """The contract probe's findings as one JSON-ready object."""
+    return {
+        "schema": CONTRACT_SCHEMA,
+        "scenario": scenario,
+        "exit_code": contract_exit_code(findings),
+        "results": [
+            {
+                "subject": finding.subject,
+                "ended": finding.ended.value,
+                "detail": finding.detail,
+                "short": finding.short,
+                "contract": [_contract(one) for one in finding.contracts],
+            }
+            for finding in findings
+        ],
+    }
+
+
+def contract_exit_code(findings: Sequence[ContractFinding]) -> int:
+    """1 if a buffer is short, else 4 if a subject could not be asked, else 0."""
+    if any(finding.short for finding in findings):
+        return 1
+    return 4 if any(finding.ended is not Ended.MEASURED for finding in findings) else 0
+
+
+def _contract(one: BufferContract) -> dict[str, Any]:
+    return {
+        "buffer": one.buffer,
+        "space": one.space,
+        "rows": one.rows,
+        "last_index": one.last,
+        "missing_rows": one.missing,
+        "short_from": one.short_from,
     }
 
 
@@ -99,17 +139,7 @@ def _result(verdict: SubjectVerdict, report: RunReport) -> dict[str, Any]:
         "baseline": verdict.baseline_note or None,
         "out_of_range": _out_of_range(measurement.memory),
         "comparison": _comparison(verdict),
-        "contract": [
-            {
-                "buffer": one.buffer,
-                "space": one.space,
-                "rows": one.rows,
-                "last_index": one.last,
-                "missing_rows": one.missing,
-                "short_from": one.short_from,
-            }
-            for one in report.contracts.get(measurement.subject, ())
-        ],
+        "contract": [_contract(one) for one in report.contracts.get(measurement.subject, ())],
         "attribution": attribution(verdict),
         "workaround": workaround(report.contracts.get(measurement.subject, ()), report.scenario),
         "provenance": {"harness_version": HARNESS_VERSION, **measurement.provenance},

@@ -213,6 +213,20 @@ def test_a_pool_of_one_slot_runs(cli: Cli, tmp_path: Path) -> None:
     assert {buffer["index"] for buffer in original["out_of_range"]["buffers"]} == {1}
 
 
+@pytest.mark.network
+@pytest.mark.slow
+def test_upstreams_own_releases_are_good_bad_good(cli: Cli, tmp_path: Path) -> None:
+    releases = ("release:0.5.10.post1", "release:0.5.11", "release:0.5.12")
+    chosen = [word for release in releases for word in ("--subject", release)]
+    code, document = cli.run(tmp_path, "mimo-canary", *chosen)
+    results = by_subject(document)
+    assert code == 1
+    assert [results[release]["verdict"] for release in releases] == ["good", "bad", "good"]
+    (buffer,) = results["release:0.5.11"]["out_of_range"]["buffers"]
+    assert (buffer["buffer"], buffer["index"]) == ("req_to_hidden_states_pool", 64)
+    assert not results["release:0.5.12"]["out_of_range"]["buffers"]
+
+
 @pytest.mark.slow
 def test_ctrl_c_keeps_a_partial_result(tmp_path: Path) -> None:
     script = (
