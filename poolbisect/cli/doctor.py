@@ -66,13 +66,13 @@ def _cuda() -> Check:
 
 def _weights() -> Check:
     from poolbisect.errors import PoolbisectError
-    from poolbisect.models.loading import load_model
+    from poolbisect.models.loading import MODELS, load_model
 
     try:
-        loaded = load_model("mimo")
+        found = [f"{name} {load_model(name).sha256[:12]}" for name in MODELS]
     except PoolbisectError as error:
         return Check("model weights", False, str(error), remedy="Reinstall poolbisect.")
-    return Check("model weights", True, f"mimo, SHA-256 {loaded.sha256[:12]}")
+    return Check("model weights", True, f"{', '.join(found)} (SHA-256)")
 
 
 def _scenarios() -> Check:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import click
 from rich.console import Console
 from rich.table import Table
@@ -30,7 +28,7 @@ def command(name: str | None) -> int:
 
 def _show(scenario: Scenario, console: Console) -> None:
     console.print(f"[bold]{scenario.name}[/bold]: {scenario.title}\n")
-    console.print(textwrap.fill(scenario.stands_for.strip(), 96), highlight=False)
+    console.print(" ".join(scenario.stands_for.split()), highlight=False)
     console.print(f"\nSymptom: {scenario.symptom.value}; buffers: {', '.join(scenario.buffers)}")
     workload = scenario.workload
     console.print(
@@ -72,6 +70,8 @@ def _show(scenario: Scenario, console: Console) -> None:
 def _flags(scenario: Scenario) -> str:
     shown = []
     for field in scenario.engine.__struct_fields__:
+        if field.startswith("speculative_") and scenario.engine.speculative_algorithm is None:
+            continue
         value = getattr(scenario.engine, field)
         flag = "--" + field.replace("_", "-")
         if value is True:

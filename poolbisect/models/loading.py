@@ -18,6 +18,7 @@ from poolbisect.models.llama import LlamaConfig, MimoMiniature
 
 M = TypeVar("M", bound=nn.Module)
 
+MODELS = ("mimo", "ngram", "hybrid")
 WEIGHTS = Path(__file__).parent / "weights"
 
 
