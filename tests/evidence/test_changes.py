@@ -43,7 +43,8 @@ def test_a_large_step_is_found_at_its_place(nights, data):
     place = data.draw(st.integers(2, nights - 2))
     rng = np.random.default_rng(nights)
     scores = rng.normal(np.where(np.arange(nights) < place, 0.9, 0.5), 0.005)
-    assert split(scores, Noise(0.005, np.inf), 0.001) == (place,)
+    # Chance may add a small one at the stated rate; that rate is tested with test_series.
+    assert place in split(scores, Noise(0.005, np.inf), 0.001)
     assert change_range(scores, place, 0, nights, Noise(0.005, np.inf)) == (place, place)
 
 
