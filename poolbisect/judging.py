@@ -71,13 +71,18 @@ def judge_subject(
     """
     expectation = scenario.expectation(measurement.subject)
 
+    slots = measurement.slots
+    uncovered = slots is not None and not slots.last_slot_used
+
     def conclude(verdict: Verdict, reason: str, **more: object) -> SubjectVerdict:
+        if verdict is Verdict.GOOD and uncovered:
+            verdict = Verdict.UNKNOWN
+            reason = f"{reason}, but the last request slot was not used on every rank"
         return SubjectVerdict(measurement, verdict, reason, expectation, **more)  # type: ignore[arg-type]
 
     if measurement.ended is not Ended.MEASURED:
         verdict, reason = _judge_ending(measurement, scenario)
         return conclude(verdict, reason)
-    slots = measurement.slots
     breached = bool(measurement.memory.buffers) and reference is not None
     if slots is not None and not slots.last_slot_used and not breached:
         needed = questions_to_last_slot

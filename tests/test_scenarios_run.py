@@ -224,3 +224,19 @@ def test_a_drop_beside_recorded_accesses_is_bad_though_the_last_slot_was_not_rea
         BaselineComparison(""),
     )
     assert verdict.verdict is BAD
+
+
+def test_no_drop_beside_recorded_accesses_is_not_good_while_slots_are_unreached(
+    measured: Callable[..., Measurement],
+) -> None:
+    access = ShortAccess(MAMBA_MAPPING, "request slot", 128, 128, (MAMBA_MAPPING,), 3, 40, 2)
+    seen = MemoryEvents(watched=True, reads=40, writes=2, buffers=(access,), offenders=(128,))
+    verdict = judge_subject(
+        measured("original", 1319, memory=seen, last_slot_used=False),
+        measured("corrected", 1319, last_slot_used=False),
+        load_scenario("mamba-canary"),
+        256,
+        BaselineComparison(""),
+    )
+    assert verdict.verdict.value == "unknown"
+    assert "the last request slot was not used" in verdict.reason
