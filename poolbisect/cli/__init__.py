@@ -11,8 +11,12 @@ from poolbisect.errors import PoolbisectError
 
 _COMMANDS = {
     "baseline": "List the recorded baselines and their gates' health, or record one.",
+    "bisect": "Find the commit or release that broke it, or that mended it.",
     "compare": "Compare two runs or score files: did accuracy drop?",
     "doctor": "Say what works on this machine, what is missing and how to get it.",
+    "export-model": "Write a miniature's base weights as a Hugging Face folder.",
+    "nightly": "Run the configured scenarios, compare with the past, report what is new.",
+    "report": "Render the reports of an earlier run again.",
     "run": "Run a canary scenario on two or more states of the pools and compare them.",
     "scenarios": "List the scenarios, or show one.",
     "timeline": "Say when each buffer's contract was broken and mended in a range of history.",
@@ -28,7 +32,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"poolbisect.cli.{cmd_name}")
+        module = importlib.import_module(f"poolbisect.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 
