@@ -106,10 +106,10 @@ class Journal:
         """Write one line and sync it to the disk."""
         _append(self.path, line)
 
-    def started(self, request: ProbeRequest, at: str) -> None:
+    def started(self, request: ProbeRequest, at: str, attempt: int = 0) -> None:
         name = self.names[request.position]
         questions, offset = request.questions, request.offset
-        self.append(Started(request.position, name, questions, offset, request.reason, at))
+        self.append(Started(request.position, name, questions, offset, request.reason, at, attempt))
 
     def ended(self, position: int, observation: Observation, at: str) -> None:
         """Record a probe's end; the search takes it first, so a refused one is not written."""

@@ -43,12 +43,15 @@ class Header(msgspec.Struct, frozen=True, tag="session", tag_field="event"):
 
 
 class Started(msgspec.Struct, frozen=True, tag="probe_started", tag_field="event"):
+    """`attempt`: the number of the folder with what the probe leaves behind, 0 for none."""
+
     position: int
     name: str
     questions: int
     offset: int
     reason: str
     at: str
+    attempt: int = 0
 
 
 class Ended(msgspec.Struct, frozen=True, tag="probe_ended", tag_field="event"):

@@ -71,6 +71,11 @@ class Repository:
         return Repository(self.git.git_dir, self._common_dir, self.folder)
 
     @property
+    def objects(self) -> Path:
+        """The folder of the object database."""
+        return self._common_dir / "objects"
+
+    @property
     def is_shallow(self) -> bool:
         """Whether the history was cut off when it was cloned or fetched."""
         file = self._common_dir / "shallow"

@@ -50,7 +50,8 @@ def attribution_at(
     """The buffers at fault in `state`, which is that of `position`.
 
     `only`: the pools and buffers to look at, by default all. `earlier`: the states at positions 0
-    up to this one, from which releases tell since when; commits are asked themselves.
+    up to this one, from which releases tell since when, unknown without them; commits are asked
+    themselves.
     """
     chosen = frozenset(only)
     found = []
@@ -95,6 +96,8 @@ def _since(
         commit = history.commits[position]
         found = written_since(history.repository, commit, buffer.file, buffer.line)
         return None if found is None else entry_of(found)
+    if not earlier:
+        return None
     first = position
     for index in range(min(position, len(earlier)) - 1, -1, -1):
         pool = earlier[index].pools.get(kind)

@@ -1,0 +1,93 @@
+"""What a bisect ends with, for every report alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from poolbisect.bisection.outcome import Kind, Result
+from poolbisect.bisection.plan import Plan
+from poolbisect.culprit.request import BisectRequest
+from poolbisect.culprit.steps import Step
+from poolbisect.history.ranges import HistoryRange
+from poolbisect.timeline.attribution import Attribution
+from poolbisect.timeline.workflow import Timeline
+
+INTERRUPTED = "interrupted"
+
+
+class Seen(StrEnum):
+    """What a measurement of the confirmation showed."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+    UNTESTABLE = "untestable"
+    NOT_TRIED = "not_tried"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """One line of the confirmation: what it showed, and how that is known."""
+
+    seen: Seen
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The commit before the culprit, the culprit, and the newer end without the culprit."""
+
+    parent: Confirmed
+    culprit: Confirmed
+    revert: Confirmed
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What lies inside a merge that is the culprit: the bisect of its branch, or why there is
+    none."""
+
+    outcome: BisectOutcome | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BisectOutcome:
+    """A finished, exhausted or interrupted bisect.
+
+    `result` is None when it was interrupted. `weights`: posterior of each position. `evidence`:
+    that of each step, by its number. `remark`: what the files of the culprit say of its guilt.
+    """
+
+    request: BisectRequest
+    history: HistoryRange
+    plan: Plan
+    result: Result | None
+    steps: tuple[Step, ...]
+    weights: tuple[float, ...]
+    evidence: Mapping[int, Mapping[str, Any]]
+    command: tuple[str, ...]
+    started: datetime
+    seconds: float
+    confirmation: Confirmation | None = None
+    attribution: Attribution | None = None
+    remark: str = ""
+    timeline: Timeline | None = None
+    inside: Inside | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> str:
+        return INTERRUPTED if self.result is None else self.result.kind.value
+
+    @property
+    def exit_code(self) -> int:
+        return 130 if self.result is None else self.result.exit_code
+
+    @property
+    def found(self) -> bool:
+        return self.result is not None and self.result.kind in (Kind.CULPRIT, Kind.SECOND_STEP)

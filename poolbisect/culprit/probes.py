@@ -1,0 +1,37 @@
+"""From a probe's name to the probe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from poolbisect.culprit.interface import HistoryProbe
+from poolbisect.culprit.request import BisectRequest
+from poolbisect.errors import UsageError
+from poolbisect.history.ranges import HistoryRange
+from poolbisect.scenario import Scenario
+
+NAMES = ("contract", "miniature", "command", "server")
+
+
+def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> HistoryProbe:
+    """The probe a request asks for; `scratch` is where it may keep worktrees and environments.
+
+    Raises:
+        UsageError: the request lacks what the probe needs.
+    """
+    match request.probe:
+        case "contract":
+            from poolbisect.culprit.contract import ContractHistoryProbe
+
+            return ContractHistoryProbe(history, _scenario(request))
+        case "miniature":
+            from poolbisect.culprit.miniature import MiniatureHistoryProbe
+
+            return MiniatureHistoryProbe(history, _scenario(request), request.options)
+    raise UsageError(f"there is no probe {request.probe!r}; there are {', '.join(NAMES)}")
+
+
+def _scenario(request: BisectRequest) -> Scenario:
+    if request.scenario is None:
+        raise UsageError(f"--probe {request.probe} needs a scenario; give --scenario")
+    return request.scenario

@@ -1,0 +1,95 @@
+"""A bisect on disk: its request, its journal, and one folder an attempt."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from poolbisect.bisection import journal
+from poolbisect.bisection.journal import Journal, Record
+from poolbisect.bisection.plan import Plan
+from poolbisect.culprit.interface import Attempt
+from poolbisect.culprit.request import BisectRequest, encode, read_request
+from poolbisect.errors import UsageError
+
+REQUEST, JOURNAL, ATTEMPTS = "session.json", "journal.jsonl", "attempts"
+
+
+class Session:
+    """The folder of one bisect; `attempts/` has one folder for each probe that was started."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / JOURNAL
+
+    @contextmanager
+    def start(
+        self, request: BisectRequest, names: Sequence[str], plan: Plan, command: Sequence[str]
+    ) -> Iterator[Journal]:
+        """A new session in the folder; holds its lock."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / REQUEST).write_bytes(encode(request))
+        with journal.create(self.journal, names, plan, command=command, at=now()) as opened:
+            yield opened
+
+    @contextmanager
+    def resume(self, names: Sequence[str]) -> Iterator[Journal]:
+        """An earlier session, where it was left; holds its lock."""
+        with journal.resume(self.journal, names, at=now()) as opened:
+            yield opened
+
+    def request(self) -> BisectRequest:
+        return read_request(self.folder / REQUEST)
+
+    def record(self) -> Record:
+        return journal.read(self.journal)
+
+    def attempt(self, label: str) -> Attempt:
+        """A new attempt; its folder's number is one more than the largest there is."""
+        parent = self.folder / ATTEMPTS
+        parent.mkdir(parents=True, exist_ok=True)
+        numbers = [int(path.name[:4]) for path in parent.iterdir() if path.name[:4].isdigit()]
+        number = max(numbers, default=0) + 1
+        folder = parent / f"{number:04d}-{label.replace('/', '-')}"
+        folder.mkdir()
+        return Attempt(number, uuid.uuid4().hex, folder)
+
+    def keep_evidence(self, attempt: Attempt, evidence: Mapping[str, Any]) -> None:
+        """Write an attempt's evidence down, before the journal says that it ended."""
+        content = msgspec.json.encode({"run_id": attempt.run_id, **evidence})
+        (attempt.folder / "evidence.json").write_bytes(msgspec.json.format(content) + b"\n")
+
+    def evidence(self, number: int) -> dict[str, Any]:
+        """What an attempt kept; empty if it was cut off before."""
+        for folder in (self.folder / ATTEMPTS).glob(f"{number:04d}-*"):
+            try:
+                found: dict[str, Any] = msgspec.json.decode(
+                    (folder / "evidence.json").read_bytes(), type=dict[str, Any]
+                )
+            except (OSError, msgspec.MsgspecError):
+                continue
+            return {**found, "folder": str(folder.relative_to(self.folder))}
+        return {}
+
+
+def latest_session(out: Path) -> Session:
+    """The newest bisect below `out`. UsageError if there is none."""
+    found = sorted((out / "bisect").glob(f"*/{REQUEST}"), key=lambda path: path.parent.name)
+    if not found:
+        raise UsageError(
+            f"--resume: there is no bisect below {out / 'bisect'}; give its folder, or start one"
+        )
+    return Session(found[-1].parent)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

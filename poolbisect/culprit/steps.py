@@ -1,0 +1,75 @@
+"""How the search narrowed: each probe that ended, and what was still possible after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from poolbisect.bisection.journal import Record
+from poolbisect.bisection.lines import Ended, Started, to_events
+from poolbisect.bisection.outcome import Observation
+from poolbisect.bisection.plan import Mode
+from poolbisect.bisection.posterior import Floats, credible_range
+from poolbisect.bisection.search import Search
+
+_SHOWN = 0.999
+"""Posterior mass of the range that is called open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One probe. After it the step lies in `low`..`high` (inclusive positions; all but 1 in 1,000
+    of the posterior unless the probe is certain), `remaining` commits, the likeliest of which has
+    `mass`. `questions`: asked
+    for; `attempt`: the number of its folder, None where none was kept."""
+
+    number: int
+    position: int
+    reason: str
+    questions: int
+    observation: Observation
+    low: int
+    high: int
+    remaining: int
+    mass: float
+    attempt: int | None
+
+
+def steps(record: Record, names: Sequence[str]) -> list[Step]:
+    """Replay a session, one step for each probe that ended."""
+    search = Search(names, record.header.plan)
+    exact = record.header.plan.mode is Mode.EXACT
+    found: list[Step] = []
+    started: Started | None = None
+    for line in record.lines:
+        for event in to_events(line):
+            search.apply(event)
+        if isinstance(line, Started):
+            started = line
+        if isinstance(line, Ended):
+            low, high, remaining, mass = _open(search.distribution(), exact)
+            asked_for = started if started and started.position == line.position else None
+            found.append(
+                Step(
+                    len(found) + 1,
+                    line.position,
+                    asked_for.reason if asked_for else "recorded",
+                    asked_for.questions if asked_for else line.observation.asked,
+                    line.observation,
+                    low,
+                    high,
+                    remaining,
+                    mass,
+                    asked_for.attempt or None if asked_for else None,
+                )
+            )
+            started = None
+    return found
+
+
+def _open(distribution: Floats, exact: bool) -> tuple[int, int, int, float]:
+    low, high = credible_range(distribution, 1.0 if exact else _SHOWN)
+    inside = distribution[low : high + 1]
+    return low, high, int(np.count_nonzero(inside > 0)), float(inside.max())

@@ -1,0 +1,217 @@
+"""The workflow of `poolbisect bisect`: look where to begin, probe and search, confirm, explain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from poolbisect.bisection.journal import Journal
+from poolbisect.bisection.outcome import Ending, Find, Kind, Result
+from poolbisect.bisection.plan import Budget, Plan
+from poolbisect.bisection.search import Search
+from poolbisect.culprit.blame import explain
+from poolbisect.culprit.confirmation import confirm
+from poolbisect.culprit.decisions import Decisions, take
+from poolbisect.culprit.interface import HistoryProbe
+from poolbisect.culprit.outcome import BisectOutcome
+from poolbisect.culprit.provenance import environment
+from poolbisect.culprit.request import BisectRequest
+from poolbisect.culprit.session import Session, now
+from poolbisect.culprit.steps import Step, steps
+from poolbisect.history.ranges import HistoryRange
+from poolbisect.timeline import Timeline, plans_for, prior_from_timeline, timeline
+from poolbisect.timeline.probers import Watch as TimelineWatch
+from poolbisect.timeline.transitions import Kind as Change
+
+_MOST_SUSPECTS = 2
+
+
+class Watcher:
+    """What a display can be told; by default nothing is shown."""
+
+    def planned(self, history: HistoryRange, plan: Plan, resumed: Sequence[Step]) -> None: ...
+
+    def surveyed(self, found: Timeline) -> None: ...
+
+    def probing(self, position: int, questions: int, reason: str) -> None: ...
+
+    def says(self, words: str) -> None: ...
+
+    def step(self, step: Step) -> None: ...
+
+    def confirming(self, culprit: int) -> None: ...
+
+    def survey(self) -> TimelineWatch | None:
+        """Where the timeline reports its progress."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What this start of a bisect was asked beside the session's request."""
+
+    command: tuple[str, ...]
+    confidence: float = 0.99
+    budget: Budget = field(default_factory=Budget)
+    decisions: Decisions = field(default_factory=Decisions)
+
+
+def start(
+    request: BisectRequest,
+    history: HistoryRange,
+    session: Session,
+    probe: HistoryProbe,
+    asked: Asked,
+    watcher: Watcher,
+) -> BisectOutcome:
+    """A new bisect. As `go_on` for what it raises."""
+    seen = _survey(request, history, watcher)
+    weights = None if seen is None else prior_from_timeline(seen, find=request.find.value)
+    plan = replace(
+        probe.plan(),
+        find=request.find,
+        confidence=asked.confidence,
+        budget=asked.budget,
+        weights=weights,
+    )
+    names = [entry.name for entry in history.entries]
+    decisions = asked.decisions
+    if seen is not None:
+        decisions = replace(decisions, suspects=(*decisions.suspects, *_suspects(seen, request)))
+    with session.start(request, names, plan, asked.command) as journal:
+        watcher.planned(history, plan, ())
+        take(journal, history, decisions)
+        return _run(request, history, session, journal, probe, watcher, seen)
+
+
+def go_on(
+    request: BisectRequest,
+    history: HistoryRange,
+    session: Session,
+    probe: HistoryProbe,
+    asked: Asked,
+    watcher: Watcher,
+) -> BisectOutcome:
+    """A bisect that was left, from its journal on; a budget given now replaces its own.
+
+    Raises:
+        UsageError: the session is of another history, or damaged; a revision to skip, forget or
+            suspect is outside the range; the probe's options are wrong.
+        InfrastructureError: the repository or the package index cannot be read.
+    """
+    names = [entry.name for entry in history.entries]
+    with session.resume(names) as journal:
+        search = journal.search
+        if asked.budget != Budget():
+            plan = replace(search.plan, budget=asked.budget)
+            journal.search = Search(names, plan, search.events)
+        watcher.planned(history, journal.search.plan, steps(session.record(), names))
+        take(journal, history, asked.decisions)
+        return _run(request, history, session, journal, probe, watcher, None)
+
+
+def _survey(request: BisectRequest, history: HistoryRange, watcher: Watcher) -> Timeline | None:
+    """The contract timeline, where it is to say where to look first."""
+    if not request.timeline or request.scenario is None:
+        return None
+    found = timeline(history, plans_for(request.scenario), watch=watcher.survey())
+    watcher.surveyed(found)
+    return found
+
+
+def _suspects(seen: Timeline, request: BisectRequest) -> tuple[str, ...]:
+    """Where the timeline has one or two answers they are measured first, each after its parent."""
+    wanted = {Change.FIXED} if request.find is Find.FIXED else set(Change) - {Change.FIXED}
+    wanted -= {Change.CHANGED}
+    places = sorted({one.position for one in seen.transitions if one.kind in wanted} - {0})
+    if not 0 < len(places) <= _MOST_SUSPECTS:
+        return ()
+    return tuple(seen.entry(position).name for position in places)
+
+
+def _run(
+    request: BisectRequest,
+    history: HistoryRange,
+    session: Session,
+    journal: Journal,
+    probe: HistoryProbe,
+    watcher: Watcher,
+    seen: Timeline | None,
+) -> BisectOutcome:
+    clock, started = time.perf_counter(), datetime.now(UTC)
+    try:
+        result: Result | None = _search(history, session, journal, probe, watcher)
+    except KeyboardInterrupt:
+        result = None
+    taken = steps(session.record(), journal.names)
+    outcome = BisectOutcome(
+        request=request,
+        history=history,
+        plan=journal.search.plan,
+        result=None if result is None else _with_notes(result, history, taken),
+        steps=tuple(taken),
+        weights=tuple(float(weight) for weight in journal.search.distribution()),
+        evidence={one.number: session.evidence(one.attempt) for one in taken if one.attempt},
+        command=tuple(session.record().header.command),
+        started=started,
+        seconds=time.perf_counter() - clock,
+        timeline=seen,
+        environment=environment(),
+    )
+    if not outcome.found or result is None or result.culprit is None:
+        return outcome
+    watcher.confirming(result.culprit)
+    confirmation = confirm(history, probe, taken, result.culprit, request.find)
+    blamed = explain(request, history, result.culprit, seen)
+    return replace(
+        outcome,
+        confirmation=confirmation,
+        attribution=blamed.attribution,
+        remark=blamed.remark,
+        seconds=time.perf_counter() - clock,
+    )
+
+
+def _search(
+    history: HistoryRange,
+    session: Session,
+    journal: Journal,
+    probe: HistoryProbe,
+    watcher: Watcher,
+) -> Result:
+    """Probe until there is an answer; every probe is in the journal before the next begins."""
+    entries = history.entries
+    while True:
+        request = journal.search.next()
+        if isinstance(request, Result):
+            return request
+        watcher.probing(request.position, request.questions, request.reason)
+        attempt = session.attempt(entries[request.position].short)
+        journal.started(request, now(), attempt.number)
+        clock = time.perf_counter()
+        probed = probe.probe(request, attempt, watcher.says)
+        observation = probed.observation
+        if not observation.seconds:
+            observation = replace(observation, seconds=time.perf_counter() - clock)
+        session.keep_evidence(attempt, probed.evidence)
+        journal.ended(request.position, observation, now())
+        watcher.step(steps(session.record(), journal.names)[-1])
+
+
+def _with_notes(result: Result, history: HistoryRange, taken: Sequence[Step]) -> Result:
+    """The ends' own words, where both are alike or cannot be measured."""
+    if result.kind not in (Kind.BOTH_GOOD, Kind.BOTH_BAD, Kind.UNTESTABLE, Kind.INFRASTRUCTURE):
+        return result
+    notes = []
+    for position in (0, len(history) - 1):
+        seen = [step.observation for step in taken if step.position == position]
+        said = [one.note or _ending(one.ending) for one in seen if one.note or _ending(one.ending)]
+        if said:
+            notes.append(f"{history.entries[position].short}: {said[-1].rstrip('.')}")
+    return replace(result, reason="; ".join([result.reason, *notes])) if notes else result
+
+
+def _ending(ending: Ending) -> str:
+    return "" if ending is Ending.MEASURED else ending.value.replace("_", " ")
