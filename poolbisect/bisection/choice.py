@@ -50,6 +50,10 @@ WRONG_TURN = 0.3
 """Share of the rest of a search that a wrong turn wastes before it shows (by simulation)."""
 DECIDED = 0.8
 """Share of one bit that the common questions should be worth at one commit."""
+SHAPE_OPEN = 0.5
+"""P(not one step) from which on other places are looked at: only they tell the shape."""
+SHAPE_BATCHES = 8
+"""Batches at a place that are enough to tell the shape from."""
 LIKELY = 1e-4
 """Explanations less likely than this are left out of the forecast."""
 
@@ -125,6 +129,13 @@ def best_probe(
 
     places = [p for p in options.revisit if options.room(p) or options.extendable]
     here = options.here
+    worth = np.where(options.untried, options.testable * entropy(below), 0.0)
+    if model.slope + model.two > SHAPE_OPEN and options.untried.any():
+        # The forecast takes each side's rate as one; more of the same would never settle this.
+        enough = batch * SHAPE_BATCHES
+        unsure = here is not None and effective.get(here, enough) < enough
+        places = [p for p in places if unsure and p == here]
+        worth = worth if worth.max() > 0 else options.untried * options.testable
     if here in places and options.room(here) and 0 < here < len(mass) - 1:
         stay = offer(here)
         error = float(min(below[here], 1 - below[here]))
@@ -135,7 +146,6 @@ def best_probe(
             adjacent, reading.divergence, float(entropy_of(mass)), costs, confidence
         ):
             return stay
-    worth = np.where(options.untried, options.testable * entropy(below), 0.0)
     if worth.max() > 0:
         best = np.flatnonzero(worth >= worth.max() * (1 - 1e-9))
         places.append(int(best[len(best) // 2]))

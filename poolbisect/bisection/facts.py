@@ -53,7 +53,7 @@ Event: TypeAlias = Recorded | Skipped | Forgotten | Suspected | Resumed
 class Facts:
     """`measured`: judged observations in order of time. `broken`: cannot be tested, and never
     were. `blocked`: not to be asked again. `recent_infra`: infra endings and all endings since the
-    last start."""
+    last start. `infra_places`: where the former were."""
 
     measured: tuple[tuple[int, Observation], ...]
     broken: frozenset[int]
@@ -62,6 +62,7 @@ class Facts:
     spent: Spent
     last_position: int | None
     recent_infra: tuple[int, int]
+    infra_places: frozenset[int]
 
     def at(self, position: int) -> list[Observation]:
         return [seen for where, seen in self.measured if where == position]
@@ -94,13 +95,16 @@ def facts(events: Sequence[Event], plan: Plan) -> Facts:
     suspects: list[int] = []
     probes: list[Recorded] = []
     infra = recent = 0
+    places: set[int] = set()
     for event in events:
         match event:
             case Recorded():
                 kept.append(event)
                 probes.append(event)
                 recent += 1
-                infra += event.observation.ending is Ending.INFRA
+                if event.observation.ending is Ending.INFRA:
+                    infra += 1
+                    places.add(event.position)
             case Skipped():
                 kept.append(event)
             case Forgotten(position):
@@ -110,6 +114,7 @@ def facts(events: Sequence[Event], plan: Plan) -> Facts:
                 suspects = [s for s in suspects if s != position] + [position]
             case Resumed():
                 infra = recent = 0
+                places = set()
                 kept = [k for k in kept if not _is_infra(k)]
     measured, broken, blocked = _sort(kept, plan)
     return Facts(
@@ -120,6 +125,7 @@ def facts(events: Sequence[Event], plan: Plan) -> Facts:
         _spent(probes),
         probes[-1].position if probes else None,
         (infra, recent),
+        frozenset(places),
     )
 
 

@@ -107,7 +107,9 @@ class Search:
         """The next probe to run, or the answer. The same until another event is applied."""
         known, plan, last = self._facts, self.plan, len(self.names) - 1
         failures, since = known.recent_infra
-        if failures >= FEWEST_INFRA and 2 * failures > since:
+        # One commit alone is passed over after its retries; an end cannot be.
+        spread = len(known.infra_places) > 1 or bool(known.infra_places & {0, last})
+        if failures >= FEWEST_INFRA and 2 * failures > since and spread:
             reason = f"{failures} of the last {since} probes failed for reasons of the host"
             return Result(Kind.INFRASTRUCTURE, reason, known.spent)
         for end in (0, last):

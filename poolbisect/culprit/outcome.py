@@ -82,12 +82,23 @@ class BisectOutcome:
 
     @property
     def verdict(self) -> str:
-        return INTERRUPTED if self.result is None else self.result.kind.value
+        return INTERRUPTED if self.interrupted or self.result is None else self.result.kind.value
 
     @property
     def exit_code(self) -> int:
-        return 130 if self.result is None else self.result.exit_code
+        return 130 if self.interrupted or self.result is None else self.result.exit_code
+
+    @property
+    def interrupted(self) -> bool:
+        inner = self.inside.outcome if self.inside is not None else None
+        return self.result is None or (inner is not None and inner.interrupted)
 
     @property
     def found(self) -> bool:
         return self.result is not None and self.result.kind in (Kind.CULPRIT, Kind.SECOND_STEP)
+
+    @property
+    def innermost(self) -> BisectOutcome:
+        """The bisect that names the commit: this one, or that of the branch a merge brought in."""
+        inner = self.inside.outcome if self.inside is not None else None
+        return inner.innermost if inner is not None and inner.found else self

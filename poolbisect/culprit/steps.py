@@ -11,7 +11,7 @@ from poolbisect.bisection.journal import Record
 from poolbisect.bisection.lines import Ended, Started, to_events
 from poolbisect.bisection.outcome import Observation
 from poolbisect.bisection.plan import Mode
-from poolbisect.bisection.posterior import Floats, credible_range
+from poolbisect.bisection.posterior import credible_range
 from poolbisect.bisection.search import Search
 
 _SHOWN = 0.999
@@ -40,7 +40,6 @@ class Step:
 def steps(record: Record, names: Sequence[str]) -> list[Step]:
     """Replay a session, one step for each probe that ended."""
     search = Search(names, record.header.plan)
-    exact = record.header.plan.mode is Mode.EXACT
     found: list[Step] = []
     started: Started | None = None
     for line in record.lines:
@@ -49,27 +48,45 @@ def steps(record: Record, names: Sequence[str]) -> list[Step]:
         if isinstance(line, Started):
             started = line
         if isinstance(line, Ended):
-            low, high, remaining, mass = _open(search.distribution(), exact)
-            asked_for = started if started and started.position == line.position else None
+            asked = started if started and started.position == line.position else None
             found.append(
-                Step(
+                step_after(
+                    search,
                     len(found) + 1,
                     line.position,
-                    asked_for.reason if asked_for else "recorded",
-                    asked_for.questions if asked_for else line.observation.asked,
                     line.observation,
-                    low,
-                    high,
-                    remaining,
-                    mass,
-                    asked_for.attempt or None if asked_for else None,
+                    asked.reason if asked else "recorded",
+                    asked.questions if asked else line.observation.asked,
+                    asked.attempt or None if asked else None,
                 )
             )
             started = None
     return found
 
 
-def _open(distribution: Floats, exact: bool) -> tuple[int, int, int, float]:
+def step_after(
+    search: Search,
+    number: int,
+    position: int,
+    observation: Observation,
+    reason: str,
+    questions: int,
+    attempt: int | None,
+) -> Step:
+    """The step that has just been recorded in `search`."""
+    distribution = search.distribution()
+    exact = search.plan.mode is Mode.EXACT
     low, high = credible_range(distribution, 1.0 if exact else _SHOWN)
     inside = distribution[low : high + 1]
-    return low, high, int(np.count_nonzero(inside > 0)), float(inside.max())
+    return Step(
+        number,
+        position,
+        reason,
+        questions,
+        observation,
+        low,
+        high,
+        int(np.count_nonzero(inside > 0)),
+        float(inside.max()),
+        attempt,
+    )

@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
 
 from poolbisect.bisection.journal import Journal
 from poolbisect.bisection.outcome import Ending, Find, Kind, Result
-from poolbisect.bisection.plan import Budget, Plan
+from poolbisect.bisection.plan import Budget
 from poolbisect.bisection.search import Search
 from poolbisect.culprit.blame import explain
 from poolbisect.culprit.confirmation import confirm
 from poolbisect.culprit.decisions import Decisions, take
 from poolbisect.culprit.interface import HistoryProbe
-from poolbisect.culprit.outcome import BisectOutcome
+from poolbisect.culprit.outcome import BisectOutcome, Inside
 from poolbisect.culprit.provenance import environment
 from poolbisect.culprit.request import BisectRequest
-from poolbisect.culprit.session import Session, now
-from poolbisect.culprit.steps import Step, steps
-from poolbisect.history.ranges import HistoryRange
+from poolbisect.culprit.session import REQUEST, Session, now
+from poolbisect.culprit.steps import Step, step_after, steps
+from poolbisect.culprit.watcher import Watcher
+from poolbisect.history.ranges import CommitRange, HistoryRange
+from poolbisect.history.repository import Commit
 from poolbisect.timeline import Timeline, plans_for, prior_from_timeline, timeline
-from poolbisect.timeline.probers import Watch as TimelineWatch
 from poolbisect.timeline.transitions import Kind as Change
 
 _MOST_SUSPECTS = 2
-
-
-class Watcher:
-    """What a display can be told; by default nothing is shown."""
-
-    def planned(self, history: HistoryRange, plan: Plan, resumed: Sequence[Step]) -> None: ...
-
-    def surveyed(self, found: Timeline) -> None: ...
-
-    def probing(self, position: int, questions: int, reason: str) -> None: ...
-
-    def says(self, words: str) -> None: ...
-
-    def step(self, step: Step) -> None: ...
-
-    def confirming(self, culprit: int) -> None: ...
-
-    def survey(self) -> TimelineWatch | None:
-        """Where the timeline reports its progress."""
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,39 +43,45 @@ class Asked:
     decisions: Decisions = field(default_factory=Decisions)
 
 
+OpenProbe = Callable[[BisectRequest, HistoryRange, Path], HistoryProbe]
+"""Opens the probe of a request on a history, with a folder for what it keeps."""
+
+
 def start(
     request: BisectRequest,
     history: HistoryRange,
     session: Session,
-    probe: HistoryProbe,
+    open_probe: OpenProbe,
     asked: Asked,
     watcher: Watcher,
 ) -> BisectOutcome:
     """A new bisect. As `go_on` for what it raises."""
-    seen = _survey(request, history, watcher)
-    weights = None if seen is None else prior_from_timeline(seen, find=request.find.value)
-    plan = replace(
-        probe.plan(),
-        find=request.find,
-        confidence=asked.confidence,
-        budget=asked.budget,
-        weights=weights,
-    )
-    names = [entry.name for entry in history.entries]
-    decisions = asked.decisions
-    if seen is not None:
-        decisions = replace(decisions, suspects=(*decisions.suspects, *_suspects(seen, request)))
-    with session.start(request, names, plan, asked.command) as journal:
-        watcher.planned(history, plan, ())
-        take(journal, history, decisions)
-        return _run(request, history, session, journal, probe, watcher, seen)
+    with closing(open_probe(request, history, session.folder)) as probe:
+        seen = _survey(request, history, watcher)
+        weights = None if seen is None else prior_from_timeline(seen, find=request.find.value)
+        plan = replace(
+            probe.plan(),
+            find=request.find,
+            confidence=asked.confidence,
+            budget=asked.budget,
+            weights=weights,
+        )
+        names = [entry.name for entry in history.entries]
+        decisions = asked.decisions
+        if seen is not None:
+            suspects = (*decisions.suspects, *_suspects(seen, request))
+            decisions = replace(decisions, suspects=suspects)
+        with session.start(request, names, plan, asked.command) as journal:
+            watcher.planned(history, plan, ())
+            take(journal, history, decisions)
+            outcome = _run(request, history, session, journal, probe, watcher, seen, [])
+    return _look_inside(outcome, session, open_probe, asked, watcher)
 
 
 def go_on(
-    request: BisectRequest,
     history: HistoryRange,
     session: Session,
-    probe: HistoryProbe,
+    open_probe: OpenProbe,
     asked: Asked,
     watcher: Watcher,
 ) -> BisectOutcome:
@@ -101,15 +92,70 @@ def go_on(
             suspect is outside the range; the probe's options are wrong.
         InfrastructureError: the repository or the package index cannot be read.
     """
+    request = session.request()
     names = [entry.name for entry in history.entries]
-    with session.resume(names) as journal:
+    with (
+        closing(open_probe(request, history, session.folder)) as probe,
+        session.resume(names) as journal,
+    ):
         search = journal.search
         if asked.budget != Budget():
             plan = replace(search.plan, budget=asked.budget)
             journal.search = Search(names, plan, search.events)
-        watcher.planned(history, journal.search.plan, steps(session.record(), names))
+        taken = steps(session.record(), names)
+        watcher.planned(history, journal.search.plan, taken)
         take(journal, history, asked.decisions)
-        return _run(request, history, session, journal, probe, watcher, None)
+        outcome = _run(request, history, session, journal, probe, watcher, None, taken)
+    return _look_inside(outcome, session, open_probe, asked, watcher)
+
+
+def _look_inside(
+    outcome: BisectOutcome,
+    session: Session,
+    open_probe: OpenProbe,
+    asked: Asked,
+    watcher: Watcher,
+) -> BisectOutcome:
+    """If the culprit is a merge and that was asked for: bisect the branch it brings in.
+
+    The branch is searched from where it left the main line to its tip, along its own first
+    parents; inside another merge on it the same is done again.
+    """
+    history, request = outcome.history, outcome.request
+    culprit = outcome.result.culprit if outcome.result is not None else None
+    if not request.inside or culprit is None or not isinstance(history, CommitRange):
+        return outcome
+    merge = history.commits[culprit]
+    if len(merge.parents) < 2:
+        return outcome
+    main, tip = (history.repository.commit(parent) for parent in merge.parents[:2])
+    base = history.repository.merge_base(main, tip)
+    if base is None or base.sha == tip.sha:
+        return replace(outcome, inside=Inside(None, f"{merge.short} brings in no line of commits."))
+    introduced = request.find is Find.INTRODUCED
+    good, bad = (base.sha, tip.sha) if introduced else (tip.sha, base.sha)
+    branch = msgspec.structs.replace(request, good=good, bad=bad)
+    inner = Session(session.folder / "inside")
+    if (inner.folder / REQUEST).exists():
+        found = go_on(branch.open(), inner, open_probe, Asked(asked.command), watcher)
+    else:
+        asked = replace(asked, decisions=Decisions())
+        found = start(branch, branch.open(), inner, open_probe, asked, watcher)
+    return replace(outcome, inside=Inside(found, _inside_words(merge, found)))
+
+
+def _inside_words(merge: Commit, found: BisectOutcome) -> str:
+    result = found.result
+    if result is None:
+        return f"The search inside {merge.short} was interrupted."
+    if found.found:
+        return f"Merged by {merge}."
+    if result.kind in (Kind.BOTH_GOOD, Kind.BOTH_BAD):
+        return (
+            f"{merge.short} is a merge, and the branch it brings in does not have the step by "
+            f"itself ({result.reason}): it comes from bringing the two together."
+        )
+    return f"{merge.short} is a merge; which of its commits it is cannot be told: {result.reason}."
 
 
 def _survey(request: BisectRequest, history: HistoryRange, watcher: Watcher) -> Timeline | None:
@@ -139,13 +185,14 @@ def _run(
     probe: HistoryProbe,
     watcher: Watcher,
     seen: Timeline | None,
+    taken: list[Step],
 ) -> BisectOutcome:
+    """`taken`: the steps so far, to which those of this start are added."""
     clock, started = time.perf_counter(), datetime.now(UTC)
     try:
-        result: Result | None = _search(history, session, journal, probe, watcher)
+        result: Result | None = _search(history, session, journal, probe, watcher, taken)
     except KeyboardInterrupt:
         result = None
-    taken = steps(session.record(), journal.names)
     outcome = BisectOutcome(
         request=request,
         history=history,
@@ -180,6 +227,7 @@ def _search(
     journal: Journal,
     probe: HistoryProbe,
     watcher: Watcher,
+    taken: list[Step],
 ) -> Result:
     """Probe until there is an answer; every probe is in the journal before the next begins."""
     entries = history.entries
@@ -197,7 +245,18 @@ def _search(
             observation = replace(observation, seconds=time.perf_counter() - clock)
         session.keep_evidence(attempt, probed.evidence)
         journal.ended(request.position, observation, now())
-        watcher.step(steps(session.record(), journal.names)[-1])
+        taken.append(
+            step_after(
+                journal.search,
+                len(taken) + 1,
+                request.position,
+                observation,
+                request.reason,
+                request.questions,
+                attempt.number,
+            )
+        )
+        watcher.step(taken[-1])
 
 
 def _with_notes(result: Result, history: HistoryRange, taken: Sequence[Step]) -> Result:

@@ -122,6 +122,7 @@ def test_one_commit_that_always_loses_its_connection_is_passed_over() -> None:
         return step(9)(request)
 
     assert bisect(33, Plan(infra_retries=1), probe).culprit == 9
+    assert bisect(33, Plan(), probe).culprit == 9
 
 
 def test_more_than_half_infrastructure_stops_and_can_be_resumed() -> None:
