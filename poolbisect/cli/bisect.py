@@ -14,6 +14,7 @@ from rich.console import Console
 
 from poolbisect.bisection.outcome import Find
 from poolbisect.bisection.plan import Budget
+from poolbisect.cli.command_options import PARAMETERS, command_options, options_of, refuse_options
 from poolbisect.cli.durations import Duration
 from poolbisect.culprit import workflow
 from poolbisect.culprit.decisions import Decisions
@@ -23,16 +24,18 @@ from poolbisect.culprit.request import BisectRequest
 from poolbisect.culprit.session import Session, latest_session
 from poolbisect.errors import UsageError
 from poolbisect.history.ranges import HistoryRange
+from poolbisect.probes.command.options import stored
 from poolbisect.reporting import bisect_json
 from poolbisect.reporting.bisect_console import Funnel, show
+from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
 from poolbisect.scenario import load_scenario
 
 _DEFAULT_SCENARIO = "mimo-canary"
-_FIXED = frozenset(
-    ("good", "bad", "repo", "releases", "pre_releases", "scenario", "probe", "find")
-    + ("confidence", "inside", "use_timeline", "arguments")
-)
+_FIXED = {
+    *("good", "bad", "repo", "releases", "pre_releases", "scenario", "probe", "find"),
+    *("confidence", "inside", "use_timeline", "arguments", "questions", *PARAMETERS),
+}
 """What a session keeps, and --resume therefore does not take."""
 
 
@@ -135,6 +138,13 @@ class _Limits:
 @click.option(
     "--forget", "forgets", multiple=True, metavar="REV", help="With --resume: measure it anew."
 )
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of one probe of the miniature: at least N, and enough to reach the last request slot.",
+)
+@command_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 @click.option(
     "--out",
@@ -176,16 +186,22 @@ def command(
     if resume is not None:
         _refuse_with_resume(ctx)
         session = Session(Path(resume)) if resume else latest_session(out)
-        outcome = _go_on(session, budget, decisions)
+        asked = workflow.Asked((), budget=budget, decisions=decisions)
+        with Funnel(Console(stderr=True)) as funnel:
+            history = session.request().open()
+            outcome = workflow.go_on(history, session, open_probe, asked, funnel)
         document = _save(outcome, session.folder)
     else:
         if forgets:
             raise UsageError("--forget is for a bisect that was left; add --resume")
+        if given["probe"] != "command":
+            refuse_options(ctx, given["probe"])
         request, history = _request(given)
         asked = workflow.Asked(tuple(sys.argv[1:]), given["confidence"], budget, decisions)
         with report_folder(out, "bisect") as folder:
             session = Session(folder)
-            outcome = _start(request, history, session, asked)
+            with Funnel(Console(stderr=True)) as funnel:
+                outcome = workflow.start(request, history, session, open_probe, asked, funnel)
             document = _save(outcome, folder)
     if as_json:
         sys.stdout.buffer.write(bisect_json.encode(document) + b"\n")
@@ -238,6 +254,7 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
         inside=given["inside"],
         scenario=scenario,
         probe=probe,
+        options=_options(given),
         timeline=use_timeline,
     )
     history = request.open()
@@ -247,30 +264,18 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
     return msgspec.structs.replace(request, **pinned), history
 
 
-def _start(
-    request: BisectRequest, history: HistoryRange, session: Session, asked: workflow.Asked
-) -> BisectOutcome:
-    with Funnel(Console(stderr=True)) as funnel:
-        probe = open_probe(request, history, session.folder)
-        try:
-            return workflow.start(request, history, session, probe, asked, funnel)
-        finally:
-            probe.close()
-
-
-def _go_on(session: Session, budget: Budget, decisions: Decisions) -> BisectOutcome:
-    request = session.request()
-    history = request.open()
-    asked = workflow.Asked((), budget=budget, decisions=decisions)
-    with Funnel(Console(stderr=True)) as funnel:
-        probe = open_probe(request, history, session.folder)
-        try:
-            return workflow.go_on(request, history, session, probe, asked, funnel)
-        finally:
-            probe.close()
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the probe, as its session keeps them."""
+    match given["probe"]:
+        case "command":
+            return stored(given["arguments"], options_of(given))
+        case "miniature":
+            return {"questions": given["questions"]}
+    return {}
 
 
 def _save(outcome: BisectOutcome, folder: Path) -> dict[str, Any]:
     document = bisect_json.bisect_document(outcome, folder)
     (folder / "result.json").write_bytes(bisect_json.encode(document) + b"\n")
+    write_reports(folder)
     return document

@@ -7,7 +7,8 @@ from pathlib import Path
 from poolbisect.culprit.interface import HistoryProbe
 from poolbisect.culprit.request import BisectRequest
 from poolbisect.errors import UsageError
-from poolbisect.history.ranges import HistoryRange
+from poolbisect.history.ranges import CommitRange, HistoryRange
+from poolbisect.history.release_ranges import ReleaseRange
 from poolbisect.scenario import Scenario
 
 NAMES = ("contract", "miniature", "command", "server")
@@ -28,6 +29,13 @@ def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> 
             from poolbisect.culprit.miniature import MiniatureHistoryProbe
 
             return MiniatureHistoryProbe(history, _scenario(request), request.options)
+        case "command":
+            from poolbisect.probes.command.options import restored
+            from poolbisect.probes.command.probe import CommandProbe
+
+            assert isinstance(history, CommitRange | ReleaseRange)
+            argv, options = restored(request.options)
+            return CommandProbe(history, argv, options, scratch, find=request.find)
     raise UsageError(f"there is no probe {request.probe!r}; there are {', '.join(NAMES)}")
 
 

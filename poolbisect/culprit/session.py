@@ -86,7 +86,7 @@ def latest_session(out: Path) -> Session:
     found = sorted((out / "bisect").glob(f"*/{REQUEST}"), key=lambda path: path.parent.name)
     if not found:
         raise UsageError(
-            f"--resume: there is no bisect below {out / 'bisect'}; give its folder, or start one"
+            f"there is no bisect below {out / 'bisect'}; give its folder, or start one"
         )
     return Session(found[-1].parent)
 

@@ -17,7 +17,7 @@ from poolbisect.bisection.outcome import Ending, Kind, Verdict
 from poolbisect.bisection.plan import Mode, Plan
 from poolbisect.culprit.outcome import BisectOutcome, Confirmed, Seen
 from poolbisect.culprit.steps import Step
-from poolbisect.culprit.workflow import Watcher
+from poolbisect.culprit.watcher import Watcher
 from poolbisect.evidence.intervals import wilson
 from poolbisect.history.ranges import HistoryRange
 from poolbisect.reporting.blame_words import attribution_words, entry_words
@@ -160,14 +160,17 @@ def show(outcome: BisectOutcome, folder: Path, console: Console) -> None:
     """Print the answer: who, how sure, confirmed how, which buffer, and where the files are."""
     result, entries = outcome.result, outcome.history.entries
     name = outcome.request.scenario.name if outcome.request.scenario else "bisect"
-    headline = "interrupted" if result is None else _WORDS[result.kind]
+    headline = "interrupted"
+    if result is not None and not outcome.interrupted:
+        headline = _WORDS[result.kind]
     style = _HEADLINES.get(outcome.verdict, "bold yellow")
     console.print(Text.assemble((f"{name}: ", "bold"), (headline, style)))
-    if result is None:
+    if result is None or outcome.interrupted:
         console.print(Text(f"Go on with: poolbisect bisect --resume {folder}"))
         return
-    if outcome.found and result.culprit is not None:
-        _culprit(outcome, result.culprit, console)
+    named = outcome.innermost
+    if named.found and named.result is not None and named.result.culprit is not None:
+        _culprit(named, named.result.culprit, console)
     elif result.suspects is not None and result.kind is Kind.SUSPECT_RANGE:
         _suspects(outcome, result.suspects, console)
     console.print(Text(f"{result.reason[0].upper()}{result.reason[1:].rstrip('.')}."))
@@ -178,10 +181,10 @@ def show(outcome: BisectOutcome, folder: Path, console: Console) -> None:
             else f"{entries[first].short}..{entries[last].short}"
         )
         console.print(Text(f"Another step is at {span}; bisect that part for its commit."))
-    if outcome.remark:
-        console.print(Text(f"Note: {outcome.remark}.", style="yellow"))
-    if outcome.attribution is not None:
-        console.print(Text(attribution_words(outcome.attribution)))
+    if named.remark:
+        console.print(Text(f"Note: {named.remark}.", style="yellow"))
+    if named.attribution is not None:
+        console.print(Text(attribution_words(named.attribution)))
     if outcome.inside is not None:
         console.print(Text(outcome.inside.text))
     _spent(outcome, console)
@@ -192,17 +195,11 @@ def _culprit(outcome: BisectOutcome, position: int, console: Console) -> None:
     result, entry = outcome.result, outcome.history.entries[position]
     assert result is not None
     introduced = outcome.request.find.value == "introduced"
-    word = "first bad" if introduced else "first fixed"
-    console.print(
-        Text.assemble(
-            (f"{word}: ", "bold"), (entry_words(entry), "bold red" if introduced else "bold green")
-        )
-    )
-    sure = (
-        "certain, if the probe is"
-        if outcome.plan.mode is Mode.EXACT
-        else f"{result.confidence:.4f}"
-    )
+    word, style = ("first bad", "bold red") if introduced else ("first fixed", "bold green")
+    console.print(Text.assemble((f"{word}: ", "bold"), (entry_words(entry), style)))
+    sure = "as sure as the probe, which says the same every time"
+    if outcome.plan.mode is not Mode.EXACT:
+        sure = f"{result.confidence:.4f}" if result.confidence < 0.9999 else "above 0.9999"
     console.print(Text(f"confidence: {sure}"))
     if outcome.confirmation is None:
         return

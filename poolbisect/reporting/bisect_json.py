@@ -27,9 +27,12 @@ def bisect_document(outcome: BisectOutcome, folder: Path) -> dict[str, Any]:
     seen = outcome.timeline
     older, newer = 0, len(entries) - 1
     good, bad = (older, newer) if request.find.value == "introduced" else (newer, older)
-    culprit = None
-    if outcome.found and result is not None and result.culprit is not None:
-        culprit = {**_at(outcome, result.culprit), "remark": outcome.remark or None}
+    culprit = merge = None
+    named = outcome.innermost
+    if named.found and named.result is not None and named.result.culprit is not None:
+        culprit = {**_at(named, named.result.culprit), "remark": named.remark or None}
+        if named is not outcome and result is not None and result.culprit is not None:
+            merge = _at(outcome, result.culprit)
     suspects = range(0)
     if result is not None and result.suspects is not None and culprit is None:
         suspects = range(result.suspects[0], result.suspects[1] + 1)
@@ -42,18 +45,19 @@ def bisect_document(outcome: BisectOutcome, folder: Path) -> dict[str, Any]:
         "exit_code": outcome.exit_code,
         "reason": result.reason if result is not None else "interrupted; go on with --resume",
         "culprit": culprit,
+        "merge": merge,
         "suspects": [_at(outcome, position) for position in suspects],
         "others": [[_at(outcome, first), _at(outcome, last)] for first, last in others],
         "find": request.find.value,
-        "confidence": result.confidence if result is not None else None,
+        "confidence": named.result.confidence if named.result is not None else None,
         "asked_confidence": outcome.plan.confidence,
         "probes": len(observed),
         "questions": sum(one.asked for one in observed if one.verdict is None),
         "switches": spent.switches if spent is not None else None,
-        "confirmation": _confirmation(outcome.confirmation),
-        "attribution": _attribution(outcome),
+        "confirmation": _confirmation(named.confirmation),
+        "attribution": _attribution(named),
         "report": str(folder),
-        "partial": result is None,
+        "partial": outcome.interrupted,
         "probe": request.probe,
         "scenario": request.scenario.name if request.scenario else None,
         "symptom": request.scenario.symptom.value if request.scenario else None,
