@@ -11,8 +11,6 @@ from poolbisect.history.ranges import CommitRange, HistoryRange
 from poolbisect.history.release_ranges import ReleaseRange
 from poolbisect.scenario import Scenario
 
-NAMES = ("contract", "miniature", "command", "server")
-
 
 def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> HistoryProbe:
     """The probe a request asks for; `scratch` is where it may keep worktrees and environments.
@@ -36,7 +34,7 @@ def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> 
             assert isinstance(history, CommitRange | ReleaseRange)
             argv, options = restored(request.options)
             return CommandProbe(history, argv, options, scratch, find=request.find)
-    raise UsageError(f"there is no probe {request.probe!r}; there are {', '.join(NAMES)}")
+    raise UsageError(f"there is no probe {request.probe!r}")
 
 
 def _scenario(request: BisectRequest) -> Scenario:

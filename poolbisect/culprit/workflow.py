@@ -85,7 +85,7 @@ def go_on(
     asked: Asked,
     watcher: Watcher,
 ) -> BisectOutcome:
-    """A bisect that was left, from its journal on; a budget given now replaces its own.
+    """A bisect that was left, from its journal on; a budget holds for the start it is given to.
 
     Raises:
         UsageError: the session is of another history, or damaged; a revision to skip, forget or
@@ -99,9 +99,8 @@ def go_on(
         session.resume(names) as journal,
     ):
         search = journal.search
-        if asked.budget != Budget():
-            plan = replace(search.plan, budget=asked.budget)
-            journal.search = Search(names, plan, search.events)
+        plan = replace(search.plan, budget=asked.budget)
+        journal.search = Search(names, plan, search.events)
         taken = steps(session.record(), names)
         watcher.planned(history, journal.search.plan, taken)
         take(journal, history, asked.decisions)

@@ -12,20 +12,24 @@ from typing import Any
 
 import msgspec
 
+from poolbisect.baselines import load_baselines, run_key
 from poolbisect.canary import ContractFinding, RunReport
 from poolbisect.evidence.intervals import wilson
 from poolbisect.judging import SubjectVerdict
 from poolbisect.measurement import Answer, Ended, Measurement, MemoryEvents
 from poolbisect.probes.contract import BufferContract
 from poolbisect.reporting.attribution import attribution, workaround
+from poolbisect.reporting.own_environment import own_environment
 from poolbisect.tasks.arithmetic import HARNESS_VERSION
 
 SCHEMA = "poolbisect.run/1"
 CONTRACT_SCHEMA = "poolbisect.contract/1"
 
 
-def run_document(report: RunReport, folder: Path) -> dict[str, Any]:
-    """The run as one JSON-ready object; `folder` is where its files are."""
+def run_document(
+    report: RunReport, folder: Path, command: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """The run as one JSON-ready object; `folder` is where its files are, `command` what ran."""
     results = [_result(verdict, report) for verdict in report.verdicts]
     compared = [result["comparison"] for result in results if result["comparison"]]
     return {
@@ -41,6 +45,8 @@ def run_document(report: RunReport, folder: Path) -> dict[str, Any]:
         "reference": report.scenario.judging.reference,
         "results": results,
         "comparison": compared[0] if compared else None,
+        "command": list(command or ()),
+        "environment": own_environment(),
         "configuration": {
             "engine": msgspec.to_builtins(report.scenario.engine),
             "memory": msgspec.to_builtins(report.scenario.memory),
@@ -92,7 +98,7 @@ def encode(document: dict[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2)
 
 
-def save(report: RunReport, folder: Path) -> dict[str, Any]:
+def save(report: RunReport, folder: Path, command: Sequence[str] | None = None) -> dict[str, Any]:
     """Write result.json and one JSONL of answers per subject into `folder`; the document."""
     for verdict in report.verdicts:
         measurement = verdict.measurement
@@ -100,7 +106,7 @@ def save(report: RunReport, folder: Path) -> dict[str, Any]:
             name = measurement.subject.replace(":", "-").replace("/", "-")
             path = folder / f"{name}.jsonl"
             path.write_bytes(msgspec.json.Encoder().encode_lines(map(_line, measurement.answers)))
-    document = run_document(report, folder)
+    document = run_document(report, folder, command)
     (folder / "result.json").write_bytes(encode(document) + b"\n")
     return document
 
@@ -137,6 +143,7 @@ def _result(verdict: SubjectVerdict, report: RunReport) -> dict[str, Any]:
         "as_expected": verdict.as_expected,
         "questions_needed": verdict.questions_needed,
         "baseline": verdict.baseline_note or None,
+        "baseline_score": _baseline_score(verdict, report),
         "out_of_range": _out_of_range(measurement.memory),
         "comparison": _comparison(verdict),
         "contract": [_contract(one) for one in report.contracts.get(measurement.subject, ())],
@@ -153,6 +160,26 @@ def _interval(measurement: Measurement) -> list[float] | None:
     return [interval.low, interval.high]
 
 
+def _baseline_score(verdict: SubjectVerdict, report: RunReport) -> dict[str, Any] | None:
+    """The recorded baseline with the same key as the reference's measurement, for its band."""
+    device = verdict.measurement.provenance.get("device")
+    if not verdict.baseline_note or not isinstance(device, str):
+        return None
+    key = run_key(report.scenario, report.questions, device)
+    for baseline in load_baselines(report.scenario.name):
+        if baseline.key == key:
+            gate = baseline.gate
+            return {
+                "name": baseline.name,
+                "mean": baseline.mean,
+                "spread": baseline.spread,
+                "spread_kind": baseline.spread_kind.value,
+                "gate": None if gate is None else gate.score,
+                "gate_strict": gate is not None and gate.strict,
+            }
+    return None
+
+
 def _out_of_range(memory: MemoryEvents) -> dict[str, Any]:
     return {
         "watched": memory.watched,
@@ -165,6 +192,7 @@ def _out_of_range(memory: MemoryEvents) -> dict[str, Any]:
         "padded_writes": memory.padded_writes,
         "padded_targets": list(memory.padded_targets),
         "non_finite_padding": list(memory.non_finite_padding),
+        "arena": [dataclasses.asdict(placed) for placed in memory.arena],
     }
 
 

@@ -14,7 +14,7 @@ from poolbisect.culprit.decisions import Decisions
 from poolbisect.culprit.interface import Attempt, Probed, Watch
 from poolbisect.culprit.outcome import BisectOutcome
 from poolbisect.culprit.request import BisectRequest
-from poolbisect.culprit.session import REQUEST, Session
+from poolbisect.culprit.session import Session
 from poolbisect.culprit.watcher import Watcher
 from poolbisect.history.ranges import CommitRange, HistoryRange
 
@@ -106,7 +106,7 @@ def bisect(
 
     session = Session(out)
     more = workflow.Asked(("bisect",), confidence, budget or Budget(), decisions or Decisions())
-    if (out / REQUEST).exists():
+    if session.journal.exists() and b"\n" in session.journal.read_bytes():
         return workflow.go_on(session.request().open(), session, open_probe, more, Watcher())
     return workflow.start(asked, asked.open(), session, open_probe, more, Watcher())
 

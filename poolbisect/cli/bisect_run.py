@@ -1,0 +1,152 @@
+"""What `poolbisect bisect` does with its options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+
+from poolbisect.bisection.outcome import Find
+from poolbisect.bisection.plan import Budget
+from poolbisect.cli.command_options import PARAMETERS, options_of, refuse_options
+from poolbisect.culprit import workflow
+from poolbisect.culprit.decisions import Decisions
+from poolbisect.culprit.outcome import BisectOutcome
+from poolbisect.culprit.probes import open_probe
+from poolbisect.culprit.request import BisectRequest
+from poolbisect.culprit.session import Session, latest_session
+from poolbisect.errors import UsageError
+from poolbisect.history.ranges import HistoryRange
+from poolbisect.probes.command.options import stored
+from poolbisect.reporting import bisect_json
+from poolbisect.reporting.bisect_console import Funnel, show
+from poolbisect.reporting.files import write_reports
+from poolbisect.reporting.folder import report_folder
+from poolbisect.scenario import load_scenario
+
+DEFAULT_SCENARIO = "mimo-canary"
+_FIXED = {
+    *("good", "bad", "repo", "releases", "pre_releases", "scenario", "probe", "find"),
+    *("confidence", "inside", "use_timeline", "arguments", "questions", *PARAMETERS),
+}
+"""What a session keeps, and --resume therefore does not take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What this start was asked; `given` are the options that a session keeps. `resume` is None
+    for a new bisect, and empty for the newest one there is."""
+
+    budget: Budget
+    decisions: Decisions
+    resume: str | None
+    out: Path
+    as_json: bool
+    given: Mapping[str, Any]
+
+
+def run_bisect(ctx: click.Context, start: Start) -> int:
+    """Start a bisect or go on with one, show and save it; the exit code."""
+    given, budget, decisions = start.given, start.budget, start.decisions
+    if start.resume is not None:
+        _refuse_with_resume(ctx)
+        session = Session(Path(start.resume)) if start.resume else latest_session(start.out)
+        asked = workflow.Asked((), budget=budget, decisions=decisions)
+        with Funnel(Console(stderr=True)) as funnel:
+            history = session.request().open()
+            outcome = workflow.go_on(history, session, open_probe, asked, funnel)
+        document = _save(outcome, session.folder)
+    else:
+        if decisions.forgets:
+            raise UsageError("--forget is for a bisect that was left; add --resume")
+        if given["probe"] != "command":
+            refuse_options(ctx, given["probe"])
+        request, history = _request(given)
+        asked = workflow.Asked(tuple(sys.argv[1:]), given["confidence"], budget, decisions)
+        with report_folder(start.out, "bisect") as folder:
+            session = Session(folder)
+            with Funnel(Console(stderr=True)) as funnel:
+                outcome = workflow.start(request, history, session, open_probe, asked, funnel)
+            document = _save(outcome, folder)
+    if start.as_json:
+        sys.stdout.buffer.write(bisect_json.encode(document) + b"\n")
+    else:
+        show(outcome, session.folder, Console())
+    return outcome.exit_code
+
+
+def _refuse_with_resume(ctx: click.Context) -> None:
+    for name in _FIXED:
+        source = ctx.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = next(p for p in ctx.command.params if p.name == name)
+            what = option.opts[0] if isinstance(option, click.Option) else "CMD"
+            raise UsageError(
+                f"{what} is kept by the session that --resume goes on with; leave it out, or start "
+                "a new bisect"
+            )
+
+
+def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
+    """The request, its range checked and its ends pinned to full names."""
+    good, bad = given["good"], given["bad"]
+    if good is None or bad is None:
+        missing = "--good and --bad" if good is None and bad is None else "--good"
+        missing = "--bad" if bad is None and good is not None else missing
+        raise UsageError(f"a bisect needs {missing}; or give --resume to go on with one")
+    releases, probe = given["releases"], given["probe"]
+    if releases and given["repo"] is not None:
+        raise UsageError("--releases takes no --repo; leave one out")
+    if releases and given["inside"]:
+        raise UsageError("--all-parents is for commits; leave it or --releases out")
+    if given["pre_releases"] and not releases:
+        raise UsageError("--pre-releases is for --releases; add that or leave this out")
+    if given["arguments"] and probe != "command":
+        raise UsageError(f"{given['arguments'][0]!r}: only --probe command takes a command")
+    name = given["scenario"] or (None if probe == "command" else DEFAULT_SCENARIO)
+    scenario = None if name is None else load_scenario(name)
+    use_timeline = given["use_timeline"]
+    if use_timeline is None:
+        use_timeline = probe in ("miniature", "server") and scenario is not None
+    repository = None if releases else str(Path(given["repo"] or ".").resolve())
+    request = BisectRequest(
+        history="release" if releases else "commit",
+        good=good,
+        bad=bad,
+        find=Find(given["find"]),
+        repository=repository,
+        pre_releases=given["pre_releases"],
+        inside=given["inside"],
+        scenario=scenario,
+        probe=probe,
+        options=_options(given),
+        timeline=use_timeline,
+    )
+    history = request.open()
+    older, newer = history.entries[0].name, history.entries[-1].name
+    introduced = request.find is Find.INTRODUCED
+    pinned = {"good": older, "bad": newer} if introduced else {"good": newer, "bad": older}
+    return msgspec.structs.replace(request, **pinned), history
+
+
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of the probe, as its session keeps them."""
+    match given["probe"]:
+        case "command":
+            return stored(given["arguments"], options_of(given))
+        case "miniature":
+            return {"questions": given["questions"]}
+    return {}
+
+
+def _save(outcome: BisectOutcome, folder: Path) -> dict[str, Any]:
+    document = bisect_json.bisect_document(outcome, folder)
+    (folder / "result.json").write_bytes(bisect_json.encode(document) + b"\n")
+    write_reports(folder)
+    return document
