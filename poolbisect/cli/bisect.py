@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
+from poolbisect.cli.command_options import PARAMETERS as COMMAND_PARAMETERS
 from poolbisect.cli.command_options import command_options
 from poolbisect.cli.durations import Duration
+from poolbisect.cli.server_options import PREFIX as SERVER_PREFIX
+from poolbisect.cli.server_options import server_options
 
 _DEFAULT_SCENARIO = "mimo-canary"
 _PROBES = ("contract", "miniature", "command", "server")
@@ -35,6 +38,28 @@ class _Bisect(click.Command):
 
             return log.make_context(f"{info_name} log", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
+
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of one probe only stand apart."""
+        sections: dict[str, list[tuple[str, str]]] = {
+            "Options": [],
+            "For --probe command": [],
+            "For --probe server": [],
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            where = "Options"
+            if parameter.name in COMMAND_PARAMETERS:
+                where = "For --probe command"
+            elif (parameter.name or "").startswith(SERVER_PREFIX):
+                where = "For --probe server"
+            sections[where].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 @click.command(name="bisect", cls=_Bisect)
@@ -111,6 +136,7 @@ class _Bisect(click.Command):
     help="Of one probe of the miniature: at least N, and enough to reach the last request slot.",
 )
 @command_options
+@server_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 @click.option(
     "--out",

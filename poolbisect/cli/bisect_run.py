@@ -14,7 +14,8 @@ from rich.console import Console
 
 from poolbisect.bisection.outcome import Find
 from poolbisect.bisection.plan import Budget
-from poolbisect.cli.command_options import PARAMETERS, options_of, refuse_options
+from poolbisect.cli.command_options import options_of, refuse_options
+from poolbisect.cli.server_options import options_from, refuse_without_server
 from poolbisect.culprit import workflow
 from poolbisect.culprit.decisions import Decisions
 from poolbisect.culprit.outcome import BisectOutcome
@@ -24,18 +25,19 @@ from poolbisect.culprit.session import Session, latest_session
 from poolbisect.errors import UsageError
 from poolbisect.history.ranges import HistoryRange
 from poolbisect.probes.command.options import stored
+from poolbisect.probes.server import options as server
 from poolbisect.reporting import bisect_json
 from poolbisect.reporting.bisect_console import Funnel, show
 from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
-from poolbisect.scenario import load_scenario
+from poolbisect.scenario import Scenario, load_scenario
 
 DEFAULT_SCENARIO = "mimo-canary"
-_FIXED = {
-    *("good", "bad", "repo", "releases", "pre_releases", "scenario", "probe", "find"),
-    *("confidence", "inside", "use_timeline", "arguments", "questions", *PARAMETERS),
+_OF_A_START = {
+    *("resume", "out", "as_json", "skips", "suspects", "forgets"),
+    *("max_probes", "max_questions", "max_time"),
 }
-"""What a session keeps, and --resume therefore does not take."""
+"""What --resume takes; everything else is kept by the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
             raise UsageError("--forget is for a bisect that was left; add --resume")
         if given["probe"] != "command":
             refuse_options(ctx, given["probe"])
+        refuse_without_server(given["server"], given["probe"])
+        if given["questions"] is not None and given["probe"] != "miniature":
+            raise UsageError(f"--questions is for --probe miniature, not {given['probe']}")
         request, history = _request(given)
         asked = workflow.Asked(tuple(sys.argv[1:]), given["confidence"], budget, decisions)
         with report_folder(start.out, "bisect") as folder:
@@ -82,15 +87,15 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
 
 
 def _refuse_with_resume(ctx: click.Context) -> None:
-    for name in _FIXED:
-        source = ctx.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = next(p for p in ctx.command.params if p.name == name)
-            what = option.opts[0] if isinstance(option, click.Option) else "CMD"
-            raise UsageError(
-                f"{what} is kept by the session that --resume goes on with; leave it out, or start "
-                "a new bisect"
-            )
+    for parameter in ctx.command.params:
+        source = ctx.get_parameter_source(parameter.name or "")
+        if parameter.name in _OF_A_START or source is None or source.name != "COMMANDLINE":
+            continue
+        what = parameter.opts[0] if isinstance(parameter, click.Option) else "CMD"
+        raise UsageError(
+            f"{what} is kept by the session that --resume goes on with; leave it out, or start a "
+            "new bisect"
+        )
 
 
 def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
@@ -125,7 +130,7 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
         inside=given["inside"],
         scenario=scenario,
         probe=probe,
-        options=_options(given),
+        options=_options(given, scenario),
         timeline=use_timeline,
     )
     history = request.open()
@@ -135,13 +140,15 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
     return msgspec.structs.replace(request, **pinned), history
 
 
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _options(given: Mapping[str, Any], scenario: Scenario | None) -> dict[str, Any]:
     """The options of the probe, as its session keeps them."""
     match given["probe"]:
         case "command":
             return stored(given["arguments"], options_of(given))
         case "miniature":
             return {"questions": given["questions"]}
+        case "server":
+            return server.stored(options_from(given["server"], scenario))
     return {}
 
 

@@ -34,6 +34,12 @@ def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> 
             assert isinstance(history, CommitRange | ReleaseRange)
             argv, options = restored(request.options)
             return CommandProbe(history, argv, options, scratch, find=request.find)
+        case "server":
+            from poolbisect.probes.server import options as server
+            from poolbisect.probes.server.probe import ServerProbe
+
+            chosen = server.restored(request.options)
+            return ServerProbe(history, chosen, scratch, request.scenario)
     raise UsageError(f"there is no probe {request.probe!r}")
 
 
