@@ -8,12 +8,15 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from poolbisect.errors import UsageError
 from poolbisect.history.ranges import HistoryRange, commit_range
 from poolbisect.history.release_ranges import release_range
 from poolbisect.history.repository import open_repository
 from poolbisect.reporting import timeline_json
+from poolbisect.reporting.files import write_reports
+from poolbisect.reporting.folder import report_folder
 from poolbisect.reporting.timeline_console import ProbeProgress, show
 from poolbisect.scenario import load_scenario
 from poolbisect.timeline import every_plan, plans_for, timeline
@@ -36,6 +39,13 @@ from poolbisect.timeline import every_plan, plans_for, timeline
     "--workers", type=click.IntRange(min=1), help="Child processes; default: one a processor."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("reports"),
+    show_default=True,
+    help="Folder for result.json and the reports.",
+)
 def command(
     good: str,
     bad: str,
@@ -46,6 +56,7 @@ def command(
     all_parents: bool,
     workers: int | None,
     as_json: bool,
+    out: Path,
 ) -> int:
     """Say when each buffer's contract was broken and mended between X and Y.
 
@@ -69,9 +80,13 @@ def command(
             history = commit_range(repository, good, bad, all_parents=all_parents)
         with ProbeProgress(Console(stderr=True)) as progress:
             found = timeline(history, plans, workers=workers, watch=progress)
+    document = timeline_json.timeline_document(found)
+    with report_folder(out, "timeline") as folder:
+        (folder / "result.json").write_bytes(timeline_json.encode(document) + b"\n")
+        write_reports(folder)
     if as_json:
-        document = timeline_json.timeline_document(found)
         sys.stdout.buffer.write(timeline_json.encode(document) + b"\n")
     else:
         show(found, Console())
+        Console().print(Text(f"Report: {folder}", style="dim"))
     return 0

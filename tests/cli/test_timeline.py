@@ -30,8 +30,9 @@ class Cli:
 
 
 @pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     monkeypatch.setenv("COLUMNS", "220")
+    monkeypatch.chdir(tmp_path)
     return Cli(capsys, monkeypatch)
 
 
@@ -49,6 +50,9 @@ def test_json_is_one_object_and_progress_is_elsewhere(cli: Cli, story: Any) -> N
     kinds = [(one["kind"], one["buffer"], one["title"]) for one in document["transitions"]]
     assert ("introduced", "token_table", "padding row") in kinds
     assert kinds[-1] == ("re-introduced", "token_table", "broken again")
+    (report,) = Path("reports/timeline").iterdir()
+    assert json.loads((report / "result.json").read_bytes()) == document
+    assert "padding row" in (report / "report.html").read_text()
     last = document["transitions"][-1]
     assert last["commit"] == story.commits["broken again"]
     assert last["date"].startswith("2026-")
