@@ -5,19 +5,21 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from poolbisect.baselines import BaselineComparison, compare_with_baseline, load_baselines, run_key
-from poolbisect.errors import NotApplicableError
+from poolbisect.history.repository import Repository, open_repository
+from poolbisect.history.source_tree import SourceTree
 from poolbisect.judging import RunVerdict, SubjectVerdict, judge_run, judge_subject
 from poolbisect.measurement import Ended, Measurement, MemoryEvents
 from poolbisect.models.loading import LoadedModel, load_model
-from poolbisect.pools.coverage import last_slot_use
-from poolbisect.pools.mamba_sizing import MambaSizing
-from poolbisect.pools.upstream.faults import StubGap, SubjectFault
-from poolbisect.probes.contract import BufferContract, contracts
-from poolbisect.probes.miniature import Settings, Tick, engine_config, measure
+from poolbisect.probes.contract import BufferContract
+from poolbisect.probes.inspection import Inspection, inspect_pools
+from poolbisect.probes.miniature import Settings, Tick, measure
+from poolbisect.probes.served_apart import ApartServer
 from poolbisect.probes.subjects import ResolvedSubject, resolve
 from poolbisect.scenario import Scenario
 from poolbisect.subject import Subject, parse_subject
@@ -27,24 +29,29 @@ from poolbisect.tasks.problem_set import load_problems
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What the user asked for; `subjects` empty means those of the scenario."""
+    """What the user asked for; `subjects` empty means those of the scenario.
+
+    Commits are read from the repository at or around `repo`, None: the current folder.
+    """
 
     scenario: Scenario
     subjects: tuple[str, ...] = ()
     questions: int | None = None
     settings: Settings = field(default_factory=Settings)
+    repo: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A subject ready to be measured, or the reason why it cannot be."""
+    """A subject with what was seen of its pools: they can be served on, or why not."""
 
     subject: Subject
-    resolved: ResolvedSubject | None
-    contracts: tuple[BufferContract, ...] = ()
-    questions_to_last_slot: int | None = None
-    ended: Ended = Ended.MEASURED
-    detail: str = ""
+    resolved: ResolvedSubject
+    inspection: Inspection
+
+    @property
+    def can_be_served(self) -> bool:
+        return self.inspection.ended is Ended.MEASURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +81,43 @@ def run(request: RunRequest, watch: Watch | None = None) -> RunReport:
     ends the run after the subject it hit, which is marked partial.
     """
     started, clock = datetime.now(UTC), time.perf_counter()
+    subjects = _subjects(request)
+    with ApartServer() as apart, _repository(request, subjects) as repository:
+        if any(subject.kind != "shipped" for subject in subjects):
+            apart.start(request.settings.device)  # it gets ready while the rest is loaded
+        problems = load_problems(request.scenario.workload.task, _questions(request))
+        model = load_model(request.scenario.workload.model)
+        prepared = [_prepare(subject, request, apart, repository) for subject in subjects]
+        if len(prepared) > 1 and not any(one.can_be_served for one in prepared[1:]):
+            prepared = prepared[1:]
+
+        def measured(one: Prepared) -> Measurement:
+            return _measure(one, request, problems, model, apart, watch)
+
+        verdicts = _judged(prepared, request, measured)
+    return RunReport(
+        scenario=request.scenario,
+        verdicts=tuple(verdicts),
+        contracts={one.subject.name: one.inspection.contracts for one in prepared},
+        verdict=judge_run(verdicts),
+        started=started,
+        seconds=time.perf_counter() - clock,
+        questions=_questions(request),
+    )
+
+
+def _judged(
+    prepared: Sequence[Prepared],
+    request: RunRequest,
+    measured: Callable[[Prepared], Measurement],
+) -> list[SubjectVerdict]:
     scenario = request.scenario
-    questions = request.questions or scenario.workload.questions
-    problems = load_problems(scenario.workload.task, questions)
-    model = load_model(scenario.workload.model)
-    prepared = [_prepare(subject, request) for subject in _subjects(request)]
-    if all(one.resolved is None for one in prepared[1:]) and len(prepared) > 1:
-        prepared = prepared[1:]
     baseline = load_baselines(scenario.name)
-    key = run_key(scenario, questions, request.settings.device)
+    key = run_key(scenario, _questions(request), request.settings.device)
     verdicts: list[SubjectVerdict] = []
     reference: Measurement | None = None
     for one in prepared:
-        measurement = _measure(one, request, questions, problems, model, watch)
+        measurement = measured(one)
         is_reference = one.subject.name == scenario.judging.reference
         if is_reference:
             reference = measurement
@@ -100,21 +131,13 @@ def run(request: RunRequest, watch: Watch | None = None) -> RunReport:
                 measurement,
                 None if is_reference else reference,
                 scenario,
-                one.questions_to_last_slot,
+                one.inspection.questions_to_last_slot,
                 compared,
             )
         )
         if measurement.ended is Ended.PARTIAL:
             break
-    return RunReport(
-        scenario=scenario,
-        verdicts=tuple(verdicts),
-        contracts={one.subject.name: one.contracts for one in prepared},
-        verdict=judge_run(verdicts),
-        started=started,
-        seconds=time.perf_counter() - clock,
-        questions=questions,
-    )
+    return verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +159,22 @@ def probe_contracts(request: RunRequest) -> tuple[ContractFinding, ...]:
 
     Milliseconds a subject: pools are built, no model is run.
     """
-    prepared = [_prepare(subject, request) for subject in _subjects(request)]
+    subjects = _subjects(request)
+    with ApartServer() as apart, _repository(request, subjects) as repository:
+        prepared = [_prepare(subject, request, apart, repository) for subject in subjects]
     return tuple(
-        ContractFinding(one.subject.name, one.contracts, one.ended, one.detail) for one in prepared
+        ContractFinding(
+            one.subject.name,
+            one.inspection.contracts,
+            one.inspection.ended,
+            one.inspection.detail,
+        )
+        for one in prepared
     )
+
+
+def _questions(request: RunRequest) -> int:
+    return request.questions or request.scenario.workload.questions
 
 
 def _subjects(request: RunRequest) -> list[Subject]:
@@ -149,56 +184,48 @@ def _subjects(request: RunRequest) -> list[Subject]:
     return [parse_subject(name) for name in dict.fromkeys((scenario.judging.reference, *names))]
 
 
-def _prepare(subject: Subject, request: RunRequest) -> Prepared:
-    config = engine_config(
-        request.scenario.engine, request.scenario.memory, request.scenario.workload
-    )
-    slots, pre_alloc = config.slots_per_rank, config.pre_alloc_size
-    mamba = None
-    if config.max_mamba_cache_size is not None:
-        mamba = MambaSizing(
-            config.mamba_slots_per_rank,
-            config.mamba_extra_buffer,
-            not config.disable_overlap_schedule,
-        )
-    try:
-        resolved = resolve(subject, family=request.scenario.pools)
-        found = contracts(resolved.pools, request.scenario.buffers, slots, pre_alloc, mamba)
-        pool = resolved.pools.make_pool(slots, 8, "cpu", pre_alloc)
-    except NotApplicableError as error:
-        return Prepared(subject, None, ended=Ended.NOT_APPLICABLE, detail=str(error))
-    except StubGap as error:
-        return Prepared(subject, None, ended=Ended.BUILD_FAILED, detail=str(error))
-    except SubjectFault as error:
-        return Prepared(subject, None, ended=Ended.CRASHED, detail=str(error))
-    in_flight = slots + (pre_alloc or 0)
-    if mamba is not None:
-        in_flight = min(in_flight, mamba.size // mamba.slots_per_request)
-    first = last_slot_use(pool, max(1, in_flight), 4 * in_flight + 4 * slots).first_request
-    needed = None if first is None else first * config.dp_size
-    return Prepared(subject, resolved, found, needed)
+def _repository(
+    request: RunRequest, subjects: Sequence[Subject]
+) -> AbstractContextManager[Repository | None]:
+    """What commits are read from, if there are any. UsageError as `open_repository`."""
+    if any(subject.kind == "commit" for subject in subjects):
+        return open_repository(request.repo or Path())
+    return nullcontext()
+
+
+def _prepare(
+    subject: Subject, request: RunRequest, apart: ApartServer, repository: Repository | None
+) -> Prepared:
+    scenario = request.scenario
+    resolved = resolve(subject, repository, scenario.pools)
+    code = resolved.code
+    if isinstance(code, SourceTree):
+        return Prepared(subject, resolved, apart.inspect(code, scenario))
+    return Prepared(subject, resolved, inspect_pools(lambda: code, scenario))
 
 
 def _measure(
     one: Prepared,
     request: RunRequest,
-    questions: int,
     problems: Sequence[Problem],
     model: LoadedModel,
+    apart: ApartServer,
     watch: Watch | None,
 ) -> Measurement:
-    name = one.subject.name
-    if one.resolved is None:
-        return Measurement(
-            name, one.ended, one.detail, questions, (), None, None, MemoryEvents(False), 0.0, 0
-        )
+    name, code, asked = one.subject.name, one.resolved.code, len(problems)
+    if not one.can_be_served:
+        ended, detail = one.inspection.ended, one.inspection.detail
+        nothing = MemoryEvents(watched=False)
+        return Measurement(name, ended, detail, asked, (), None, None, nothing, 0.0, 0)
 
     def on_tick(tick: Tick) -> None:
         if watch is not None:
-            watch(name, questions, tick)
+            watch(name, asked, tick)
 
-    measurement = measure(
-        name, one.resolved.pools, request.scenario, problems, model, request.settings, on_tick
-    )
-    gc.collect()  # an engine's buffers know their arena; the next subject needs the memory
+    scenario, settings = request.scenario, request.settings
+    if isinstance(code, SourceTree):
+        measurement = apart.measure(name, code, scenario, 0, asked, settings, on_tick)
+    else:
+        measurement = measure(name, code, scenario, problems, model, settings, on_tick)
+        gc.collect()  # an engine's buffers know their arena; the next subject needs the memory
     return replace(measurement, provenance={**one.resolved.provenance, **measurement.provenance})

@@ -63,12 +63,23 @@ class ShortAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedBuffer:
+    """Where a buffer lies in a rank's device memory: its first byte, its bytes, its rows."""
+
+    name: str
+    offset: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryEvents:
     """What the guard saw. `watched` is False in silent mode: nothing was looked at.
 
     `offenders` are requests that accessed out of range, `victims` other requests whose live bytes
     were overwritten; `padded_writes` counts writes of padded rows to an index somebody owned, and
-    `padded_targets` names those indices.
+    `padded_targets` names those indices. `arena` holds the buffers that were accessed out of range
+    and those around them, without leaving one out, in order of address; empty without such access.
     """
 
     watched: bool
@@ -81,6 +92,7 @@ class MemoryEvents:
     padded_writes: int = 0
     padded_targets: tuple[str, ...] = ()
     non_finite_padding: tuple[str, ...] = ()
+    arena: tuple[PlacedBuffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

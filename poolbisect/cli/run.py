@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from poolbisect.canary import RunRequest, probe_contracts, run
+from poolbisect.errors import UsageError
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.probes.miniature import Settings, check_device
 from poolbisect.reporting import result_json
@@ -25,7 +26,14 @@ from poolbisect.scenario import load_scenario
     multiple=True,
     metavar="S",
     help="What to measure beside the reference: original, corrected, unpadded, "
-    "release:<version>. May be given more than once; default: the scenario's.",
+    "release:<version>, commit:<revision>. May be given more than once; default: the scenario's.",
+)
+@click.option(
+    "--repo",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="A clone of SGLang for commit:<revision>, bare or not; default: the repository around "
+    "the current folder.",
 )
 @click.option(
     "--questions",
@@ -62,6 +70,7 @@ from poolbisect.scenario import load_scenario
 def command(
     scenario: str,
     subjects: tuple[str, ...],
+    repo: Path | None,
     questions: int | None,
     seed: int | None,
     memory: str,
@@ -79,9 +88,15 @@ def command(
     reference) regresses, 2 usage, 3 infrastructure, 4 inconclusive, 130 interrupted.
     """
     check_device(device)
-    request = RunRequest(
-        load_scenario(scenario), subjects, questions, Settings(MemoryMode(memory), device, seed)
-    )
+    loaded = load_scenario(scenario)
+    names = subjects or [subject.name for subject in loaded.subjects]
+    if repo is not None and not any(name.startswith("commit:") for name in names):
+        raise UsageError(
+            "--repo is for subjects that are commits; name one with --subject commit:<revision>, "
+            "or leave --repo out."
+        )
+    settings = Settings(MemoryMode(memory), device, seed)
+    request = RunRequest(loaded, subjects, questions, settings, repo)
     if probe == "contract":
         findings = probe_contracts(request)
         if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from poolbisect.measurement import (
     Measurement,
     MemoryEvents,
     Outcome,
+    PlacedBuffer,
     ShortAccess,
     SlotUse,
 )
@@ -34,6 +35,8 @@ from poolbisect.pools.upstream.faults import SubjectFault
 from poolbisect.scenario import EngineFlags, Memory, Scenario, Workload
 from poolbisect.tasks import arithmetic
 from poolbisect.tasks.arithmetic import Problem
+
+_SHOWN_BEFORE, _SHOWN_BEHIND = 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +266,22 @@ def _memory_events(ranks: Sequence[Rank], mode: MemoryMode) -> MemoryEvents:
             )
         ),
         non_finite_padding=tuple(sorted({n for g in guards for n in g.non_finite_padding})),
+        arena=_around(ranks, merged.values()),
     )
+
+
+def _around(ranks: Sequence[Rank], accesses: Iterable[ShortAccess]) -> tuple[PlacedBuffer, ...]:
+    """Buffers around those that were accessed out of range and those that were hit.
+
+    Of one rank: the ranks build the same buffers in the same order.
+    """
+    names = {name for access in accesses for name in (access.buffer, *access.hit)}
+    buffers = next((rank.arena.buffers for rank in ranks if rank.guard.tallies), [])
+    places = [at for at, buffer in enumerate(buffers) if buffer.name in names]
+    if not places:
+        return ()
+    around = buffers[max(0, min(places) - _SHOWN_BEFORE) : max(places) + 1 + _SHOWN_BEHIND]
+    return tuple(PlacedBuffer(one.name, one.offset, one.size, one.rows) for one in around)
 
 
 def _provenance(loaded: LoadedModel, settings: Settings, seed: int) -> dict[str, Any]:

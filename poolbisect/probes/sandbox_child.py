@@ -1,7 +1,7 @@
 """The child process in which sliced sources run: limited, and without anything of the user's.
 
-Started by `poolbisect.probes.sandbox`, which serves it the sources it asks for. Limits that the
-kernel enforces: memory, processor time, file size, core dumps. An audit hook refuses to open
+Started by `poolbisect.probes.limited_child`, which serves it the sources it asks for. Limits that
+the kernel enforces: memory, processor time, file size, core dumps. An audit hook refuses to open
 files for writing, to change the file system, to start processes and to use the network; it guards
 against accidents, not against an attacker.
 """
@@ -10,21 +10,37 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import msgspec
 
+from poolbisect.errors import InfrastructureError, UsageError
 from poolbisect.history.source_tree import SourceTree
+from poolbisect.probes.limits import (
+    Limits,
+    limit_further_memory,
+    limit_memory,
+    limit_process,
+    processor_time,
+)
 from poolbisect.probes.sandbox_messages import (
+    Answer,
     Answered,
     Broken,
     Done,
+    Fault,
     Find,
+    Inspect,
     Probe,
     Read,
     Ready,
+    Refused,
+    Serve,
+    Ticked,
     receive_in_child,
     send,
 )
@@ -36,14 +52,6 @@ _FORBIDDEN = (
     *("ctypes.dlopen", "webbrowser.", "urllib.Request"),
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """What one state of the sources may use: processor seconds, seconds in all, bytes of memory."""
-
-    cpu_seconds: int = 20
-    wall_seconds: float = 300.0
-    memory: int = 2 << 30
 
 
 class _ServedTree(SourceTree):
@@ -75,12 +83,22 @@ class _Barrier:
     """Refuses what sources under test have no business doing, while it is up."""
 
     def __init__(self) -> None:
-        self.up = False
+        self._is_up = False
         sys.addaudithook(self._audit)
 
+    @contextmanager
+    def up(self) -> Iterator[None]:
+        self._is_up = True
+        try:
+            yield
+        finally:
+            self._is_up = False
+
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.up:
+        if not self._is_up:
             return
+        if event == "ctypes.dlopen" and arguments[0] is None:
+            return  # the process itself, as when the engine tunes its heap
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
         if writes or event.startswith(_FORBIDDEN):
             # Not a fault of theirs: whether this would have worked elsewhere is unknown.
@@ -89,8 +107,20 @@ class _Barrier:
             raise Unanswered(f"{event}, which is not allowed here")
 
 
+class _Interrupt:
+    """Remembers that the parent wants the serving to end."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        signal.signal(signal.SIGINT, self._note)
+
+    def _note(self, *_: object) -> None:
+        self.wanted = True
+
+
 def main() -> None:
-    """Answer probes until the parent is gone."""
+    """Answer questions until the parent is gone."""
+    interrupt = _Interrupt()
     limits = msgspec.json.decode(sys.argv[1], type=Limits)
     answers = os.fdopen(os.dup(0), "rb")
     requests = os.fdopen(os.dup(1), "wb")
@@ -101,10 +131,11 @@ def main() -> None:
 
     import torch
 
-    import poolbisect.probes.contract_states as probe
+    import poolbisect.probes.contract_states  # noqa: F401 - now, while nothing is limited
 
-    torch.set_num_threads(1)
-    _limit_process(limits)
+    if limits.threads is not None:
+        torch.set_num_threads(limits.threads)
+    limit_process(limits)
     gc.disable()
     barrier = _Barrier()
     send(requests, Ready())
@@ -113,47 +144,72 @@ def main() -> None:
             asked = receive_in_child(answers)
         except EOFError:
             return
-        assert isinstance(asked, Probe)
-        _allow_processor_time(limits.cpu_seconds)
+        assert not isinstance(asked, Answered)
+        interrupt.wanted = False
         tree = _ServedTree(asked.name, requests, answers)
-        barrier.up = True
-        try:
-            found: Done | Broken = Done(probe.contract_state(tree, asked.plans))
-        except Exception as error:
-            found = Broken(f"{type(error).__name__}: {error}")
-        finally:
-            barrier.up = False
-        send(requests, found)
+
+        def on_tick(done: int, right: int, tokens: int, seconds: float) -> None:
+            if interrupt.wanted:
+                raise KeyboardInterrupt
+            send(requests, Ticked(done, right, tokens, seconds))
+
+        send(requests, _answer(asked, tree, limits, barrier, on_tick))
         # What is alive now are parsed files for later: millions of nodes without a cycle, which
         # the collector need not look at again.
         gc.collect()
         gc.freeze()
 
 
-def _limit_process(limits: Limits) -> None:
+def _answer(
+    asked: Probe | Inspect | Serve,
+    tree: SourceTree,
+    limits: Limits,
+    barrier: _Barrier,
+    on_tick: Callable[[int, int, int, float], None],
+) -> Answer:
+    from poolbisect.pools.upstream.faults import Unanswered
+
     try:
-        import resource
-    except ImportError:  # Windows: the parent's clock is the only limit there
-        return
-    for what, limit in (
-        (resource.RLIMIT_DATA, limits.memory),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _, hard = resource.getrlimit(what)
-        allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(what, (allowed, allowed))
+        if isinstance(asked, Probe):
+            from poolbisect.probes.contract_states import contract_state
+
+            with processor_time(limits.cpu_seconds), barrier.up():
+                return Done(contract_state(tree, asked.plans))
+        return _on_engine(asked, tree, limits, barrier, on_tick)
+    except UsageError as error:
+        return Refused(Fault.USAGE, str(error))
+    except InfrastructureError as error:
+        return Refused(Fault.HOST, str(error).rstrip("."))
+    except Unanswered as gap:  # in code of ours, or it would have been told apart there
+        return Broken(f"a need for {gap}")
+    except Exception as error:
+        return Broken(f"{type(error).__name__}: {error}")
 
 
-def _allow_processor_time(seconds: int) -> None:
-    """From now on, `seconds` more; the kernel ends the process with SIGXCPU after that."""
+def _on_engine(
+    asked: Inspect | Serve,
+    tree: SourceTree,
+    limits: Limits,
+    barrier: _Barrier,
+    on_tick: Callable[[int, int, int, float], None],
+) -> Answer:
+    import torch
+
+    from poolbisect.probes import served_apart_child as serving
+
+    threads = torch.get_num_threads()
+    if isinstance(asked, Inspect):
+        if limits.memory is not None:
+            limit_further_memory(limits.memory, threads)
+        with processor_time(limits.cpu_for(0) * threads), barrier.up():
+            return serving.inspected(tree, asked)
+    limit_memory(None)
+    bench = serving.workbench(asked)  # reads files, so before the barrier is up
+    if limits.memory is not None:
+        limit_further_memory(bench.reserved + limits.memory, threads)
+    gc.enable()  # as where nothing is served apart: an engine lives long enough to need it
     try:
-        import resource
-    except ImportError:
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(used.ru_utime + used.ru_stime) + 1 + seconds
-    if hard != resource.RLIM_INFINITY:
-        soft = min(soft, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+        with processor_time(limits.cpu_for(asked.count) * threads), barrier.up():
+            return serving.served(tree, asked, bench, on_tick)
+    finally:
+        gc.disable()

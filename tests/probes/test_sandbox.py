@@ -11,7 +11,7 @@ import pytest
 
 from poolbisect.errors import InfrastructureError
 from poolbisect.history.source_tree import SourceTree
-from poolbisect.probes import sandbox as sandbox_module
+from poolbisect.probes import limited_child
 from poolbisect.probes.facets import Condition, PoolKind, PoolPlan, PoolState
 from poolbisect.probes.sandbox import Limits, Sandbox
 
@@ -113,6 +113,28 @@ def test_what_kills_the_child_is_the_sources_own_and_the_next_is_answered(
     assert normal(sandbox).condition is Condition.OK
 
 
+def test_a_child_ended_from_outside_is_not_the_sources_fault(sandbox: Sandbox) -> None:
+    class Deadly(Sources):
+        def read(self, path: str) -> str | None:
+            sandbox.abort()
+            return super().read(path)
+
+    state = sandbox.probe(Deadly(), PLANS)
+    assert state.pools[PoolKind.NORMAL].condition is Condition.UNTESTABLE
+    assert "something else ends the process that runs it with signal 9" in state.untestable
+    assert normal(sandbox).condition is Condition.OK
+
+
+def test_sources_that_cannot_be_read_are_the_hosts_fault(sandbox: Sandbox) -> None:
+    class Unreadable(Sources):
+        def read(self, path: str) -> str | None:
+            raise OSError("disk on fire")
+
+    with pytest.raises(InfrastructureError, match="of tree of the test cannot be read"):
+        sandbox.probe(Unreadable(), PLANS)
+    assert normal(sandbox).condition is Condition.OK
+
+
 def test_waiting_for_ever_ends_too() -> None:
     with Sandbox(Limits(wall_seconds=0.5)) as impatient:
         found = normal(impatient, "import time; time.sleep(3600)")
@@ -170,6 +192,6 @@ def test_one_child_serves_many(sandbox: Sandbox) -> None:
 def test_a_python_without_torch_is_the_hosts_fault(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(sandbox_module, "_START", "raise SystemExit(1)")
+    monkeypatch.setattr(limited_child, "_START", "raise SystemExit(1)")
     with Sandbox() as broken, pytest.raises(InfrastructureError, match="does not start"):
         broken.probe(Sources(), PLANS)
