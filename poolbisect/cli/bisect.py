@@ -39,7 +39,6 @@ class _Bisect(click.Command):
             return log.make_context(f"{info_name} log", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Those of one probe only stand apart."""
         sections: dict[str, list[tuple[str, str]]] = {

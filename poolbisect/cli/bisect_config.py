@@ -17,16 +17,18 @@ import click
 import msgspec
 from rich.console import Console
 
+from poolbisect.cli.command_options import PARAMETERS as COMMAND_PARAMETERS
 from poolbisect.cli.command_options import command_options, options_of, refuse_options
+from poolbisect.cli.server_options import PREFIX as SERVER_PREFIX
+from poolbisect.cli.server_options import options_from, refuse_without_server, server_options
 from poolbisect.errors import UsageError
-from poolbisect.probes.command.options import stored
+from poolbisect.probes.command.options import stored as stored_command
 from poolbisect.reporting.folder import report_folder
-from poolbisect.reporting.result_json import encode
 from poolbisect.scenario import Scenario, Symptom, load_scenario
 from poolbisect.switches import journal
 from poolbisect.switches.console import LaunchProgress, show
 from poolbisect.switches.defaults import default_switches
-from poolbisect.switches.document import config_document
+from poolbisect.switches.document import config_document, encode
 from poolbisect.switches.journal import Journal
 from poolbisect.switches.markdown import markdown
 from poolbisect.switches.plan import Plan
@@ -39,7 +41,31 @@ _WITH_RESUME = ("resume", "as_json", "out")
 _SESSION = "config-*/*"
 
 
-@click.command(name="bisect --config")
+class _ByProbe(click.Command):
+    """Its help sets the options of one probe only apart."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {
+            "Options": [],
+            "For --probe command": [],
+            "For --probe server": [],
+        }
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            name = parameter.name or ""
+            where = "Options"
+            if name in COMMAND_PARAMETERS:
+                where = "For --probe command"
+            elif name.startswith(SERVER_PREFIX):
+                where = "For --probe server"
+            if record is not None:
+                sections[where].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+@click.command(name="bisect --config", cls=_ByProbe)
 @click.option("--scenario", metavar="S", help="What to serve and ask (see `poolbisect scenarios`).")
 @click.option(
     "--subject",
@@ -123,6 +149,7 @@ _SESSION = "config-*/*"
     help="Folder for result.json, report.md and the journal.",
 )
 @command_options
+@server_options
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.pass_context
 def command(
@@ -142,6 +169,7 @@ def command(
         if resume is None:
             if given["probe"] != "command":
                 refuse_options(ctx, given["probe"])
+            refuse_without_server(given["server"], given["probe"])
             request = request_of(given)
             name = request.scenario.name if request.scenario else "command"
             folder = stack.enter_context(report_folder(out, f"config-{name}"))
@@ -197,14 +225,16 @@ def request_of(given: Mapping[str, Any]) -> ConfigRequest:
     scenario = _with_symptom(load_scenario(given["scenario"]), given["symptom"])
     scenario.check_probe(probe)
     defaults = server_switches(scenario) if probe == "server" else default_switches(scenario)
+    switches = _chosen(defaults, given)
     judging = scenario.judging
     shared["plan"] = replace(plan, alpha=judging.alpha, smallest_drop=judging.smallest_drop)
     return ConfigRequest(
         scenario=scenario,
         subject=given["subject"] or _suspect(scenario),
         symptom=scenario.symptom.value,
-        switches=_chosen(defaults, given),
+        switches=switches,
         folder=None if given["repo"] is None else str(given["repo"].resolve()),
+        options=_server_options(given["server"], scenario, switches) if probe == "server" else {},
         **shared,
     )
 
@@ -227,9 +257,27 @@ def _command_request(given: Mapping[str, Any], shared: dict[str, Any]) -> Config
         symptom=options.bad_if.value,
         switches=_chosen([], given),
         folder=str(Path.cwd()),
-        options=stored(argv, options),
+        options=stored_command(argv, options),
         **shared,
     )
+
+
+def _server_options(
+    given: Mapping[str, Any], scenario: Scenario, switches: Sequence[Switch]
+) -> dict[str, Any]:
+    from poolbisect.probes.server.options import stored
+
+    for name, instead in (("rule", "--gate"), ("rounds", "--repeats"), ("eval_command", "--eval")):
+        if given[name] not in (None, ()):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is not for --config; use {instead}")
+    keys = {setting.key for switch in switches for setting in switch.settings}
+    if given["concurrency"] is not None and "concurrency" in keys:
+        raise UsageError(
+            "--concurrency is what the switch concurrency sets; leave one out, such as with "
+            "--without concurrency"
+        )
+    return stored(options_from(given, scenario))
 
 
 def _chosen(defaults: Sequence[Switch], given: Mapping[str, Any]) -> tuple[Switch, ...]:

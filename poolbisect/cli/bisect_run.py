@@ -30,6 +30,7 @@ from poolbisect.reporting import bisect_json
 from poolbisect.reporting.bisect_console import Funnel, show
 from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
+from poolbisect.reporting.index import write_index
 from poolbisect.scenario import Scenario, load_scenario
 
 DEFAULT_SCENARIO = "mimo-canary"
@@ -79,6 +80,7 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
             with Funnel(Console(stderr=True)) as funnel:
                 outcome = workflow.start(request, history, session, open_probe, asked, funnel)
             document = _save(outcome, folder)
+        write_index(start.out)
     if start.as_json:
         sys.stdout.buffer.write(bisect_json.encode(document) + b"\n")
     else:

@@ -17,6 +17,7 @@ from poolbisect.history.repository import open_repository
 from poolbisect.reporting import timeline_json
 from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
+from poolbisect.reporting.index import write_index
 from poolbisect.reporting.timeline_console import ProbeProgress, show
 from poolbisect.scenario import load_scenario
 from poolbisect.timeline import every_plan, plans_for, timeline
@@ -84,6 +85,7 @@ def command(
     with report_folder(out, "timeline") as folder:
         (folder / "result.json").write_bytes(timeline_json.encode(document) + b"\n")
         write_reports(folder)
+    write_index(out)
     if as_json:
         sys.stdout.buffer.write(timeline_json.encode(document) + b"\n")
     else:
