@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import platform
-import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 
 from poolbisect.cli.command_options import PARAMETERS as COMMAND_PARAMETERS
-from poolbisect.cli.command_options import command_options, options_of, refuse_options
+from poolbisect.cli.command_options import command_options, refuse_options
+from poolbisect.cli.config_request import request_of
 from poolbisect.cli.server_options import PREFIX as SERVER_PREFIX
-from poolbisect.cli.server_options import options_from, refuse_without_server, server_options
+from poolbisect.cli.server_options import refuse_without_server, server_options
 from poolbisect.errors import UsageError
-from poolbisect.probes.command.options import stored as stored_command
 from poolbisect.reporting.folder import report_folder
-from poolbisect.scenario import Scenario, Symptom, load_scenario
+from poolbisect.scenario import Symptom
 from poolbisect.switches import journal
 from poolbisect.switches.console import LaunchProgress, show
-from poolbisect.switches.defaults import default_switches
 from poolbisect.switches.document import config_document, encode
 from poolbisect.switches.journal import Journal
+from poolbisect.switches.launch import LaunchOracle
 from poolbisect.switches.markdown import markdown
-from poolbisect.switches.plan import Plan
-from poolbisect.switches.request import PROBES, ConfigRequest, open_oracle
-from poolbisect.switches.server_defaults import server_switches
-from poolbisect.switches.switch import Switch, check_distinct, parse_switch, read_switches
+from poolbisect.switches.request import PROBES, open_oracle
 from poolbisect.switches.workflow import config_bisect
 
 _WITH_RESUME = ("resume", "as_json", "out")
@@ -173,25 +167,24 @@ def command(
             request = request_of(given)
             name = request.scenario.name if request.scenario else "command"
             folder = stack.enter_context(report_folder(out, f"config-{name}"))
+            oracle = open_oracle(request, folder)
             opened = journal.create(folder / journal.FILE, request, argv, now)
+            session = stack.enter_context(opened)
         else:
             _refuse_with_resume(ctx)
             folder = Path(resume) if resume else _newest(out)
-            opened = journal.resume(folder / journal.FILE, now)
-        document = run_config_bisect(stack.enter_context(opened), folder, argv, as_json=as_json)
+            session = stack.enter_context(journal.resume(folder / journal.FILE, now))
+            oracle = open_oracle(session.request, folder)
+        document = run_config_bisect(session, oracle, folder, argv, as_json=as_json)
     code: int = document["exit_code"]
     return code
 
 
 def run_config_bisect(
-    session: Journal, folder: Path, argv: Sequence[str], *, as_json: bool
+    session: Journal, oracle: LaunchOracle, folder: Path, argv: Sequence[str], *, as_json: bool
 ) -> dict[str, Any]:
-    """Search in an open session, write result.json and report.md, print the answer; its document.
-
-    Raises:
-        UsageError, NotApplicableError: nothing of it can be launched.
-    """
-    oracle = open_oracle(session.request, folder)
+    """Search in an open session with the oracle of its request, write result.json and report.md
+    into `folder`, print the answer; its document."""
     with LaunchProgress(Console(stderr=True), len(session.request.switches)) as progress:
         report = config_bisect(oracle, session, announce=progress.announce, watch=progress.watch)
     document = config_document(report, folder, argv, _environment())
@@ -202,115 +195,6 @@ def run_config_bisect(
     else:
         show(report, folder, Console())
     return document
-
-
-def request_of(given: Mapping[str, Any]) -> ConfigRequest:
-    """What the options ask. UsageError where they do not fit together."""
-    probe = given["probe"]
-    plan = Plan(given["repeats"], given["noise"], gate=given["gate"])
-    shared = {
-        "probe": probe,
-        "questions": given["questions"],
-        "tabulate": given["tabulate"],
-        "seed": given["seed"],
-        "device": given["device"],
-        "plan": plan,
-    }
-    if probe == "command":
-        return _command_request(given, shared)
-    if given["arguments"]:
-        raise UsageError(f"{given['arguments'][0]!r}: only --probe command takes a command")
-    if given["scenario"] is None:
-        raise UsageError("--config needs --scenario; `poolbisect scenarios` lists them")
-    scenario = _with_symptom(load_scenario(given["scenario"]), given["symptom"])
-    scenario.check_probe(probe)
-    defaults = server_switches(scenario) if probe == "server" else default_switches(scenario)
-    switches = _chosen(defaults, given)
-    judging = scenario.judging
-    shared["plan"] = replace(plan, alpha=judging.alpha, smallest_drop=judging.smallest_drop)
-    return ConfigRequest(
-        scenario=scenario,
-        subject=given["subject"] or _suspect(scenario),
-        symptom=scenario.symptom.value,
-        switches=switches,
-        folder=None if given["repo"] is None else str(given["repo"].resolve()),
-        options=_server_options(given["server"], scenario, switches) if probe == "server" else {},
-        **shared,
-    )
-
-
-def _command_request(given: Mapping[str, Any], shared: dict[str, Any]) -> ConfigRequest:
-    for name in ("scenario", "subject", "symptom", "repo"):
-        if given[name] is not None:
-            raise UsageError(f"--{name} is not for --probe command; leave it out")
-    for name, instead in (("flaky", "--noise"), ("keep_build", "nothing")):
-        if given[name]:
-            raise UsageError(
-                f"--{name.replace('_', '-')} is for a bisect over commits; with --config give "
-                f"{instead} instead"
-            )
-    options = options_of(given)
-    argv = given["arguments"]
-    return ConfigRequest(
-        scenario=None,
-        subject=shlex.join(argv),
-        symptom=options.bad_if.value,
-        switches=_chosen([], given),
-        folder=str(Path.cwd()),
-        options=stored_command(argv, options),
-        **shared,
-    )
-
-
-def _server_options(
-    given: Mapping[str, Any], scenario: Scenario, switches: Sequence[Switch]
-) -> dict[str, Any]:
-    from poolbisect.probes.server.options import stored
-
-    for name, instead in (("rule", "--gate"), ("rounds", "--repeats"), ("eval_command", "--eval")):
-        if given[name] not in (None, ()):
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is not for --config; use {instead}")
-    keys = {setting.key for switch in switches for setting in switch.settings}
-    if given["concurrency"] is not None and "concurrency" in keys:
-        raise UsageError(
-            "--concurrency is what the switch concurrency sets; leave one out, such as with "
-            "--without concurrency"
-        )
-    return stored(options_from(given, scenario))
-
-
-def _chosen(defaults: Sequence[Switch], given: Mapping[str, Any]) -> tuple[Switch, ...]:
-    """The switches to try: those given, else the defaults, less those left out. UsageError."""
-    texts, file, without = given["switch_texts"], given["switch_file"], given["without"]
-    switches = [parse_switch(text, defaults) for text in texts]
-    if file is not None:
-        switches += read_switches(file)
-    if not texts and file is None:
-        switches = list(defaults)
-    names = [switch.name for switch in switches]
-    unknown = [name for name in without if name not in names]
-    if unknown:
-        raise UsageError(f"--without {unknown[0]}: the switches are {', '.join(names) or 'none'}")
-    kept = tuple(switch for switch in switches if switch.name not in without)
-    check_distinct(kept)
-    return kept
-
-
-def _with_symptom(scenario: Scenario, symptom: str | None) -> Scenario:
-    if symptom is None:
-        return scenario
-    return msgspec.structs.replace(scenario, symptom=Symptom(symptom))
-
-
-def _suspect(scenario: Scenario) -> str:
-    """The subject the scenario expects to be bad. UsageError without one, or with several."""
-    bad = [one.name for one in scenario.subjects if one.expect.value == "bad"]
-    if len(bad) != 1:
-        raise UsageError(
-            f"{scenario.name} names {len(bad)} subjects as bad; say which to launch with --subject"
-        )
-    return bad[0]
 
 
 def _refuse_with_resume(ctx: click.Context) -> None:

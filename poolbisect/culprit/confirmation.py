@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 from poolbisect.bisection.outcome import Ending, Find, Observation, Verdict
-from poolbisect.culprit.interface import HistoryProbe, Probed
+from poolbisect.culprit.interface import Attempt, HistoryProbe, Probed, Watch
 from poolbisect.culprit.outcome import Confirmation, Confirmed, Seen
 from poolbisect.culprit.steps import Step
 from poolbisect.errors import InfrastructureError
 from poolbisect.evidence.paired import compare_paired
+from poolbisect.evidence.unpaired import UnpairedComparison
 from poolbisect.history.ranges import CommitRange, HistoryRange
 from poolbisect.history.reverted import revert
 from poolbisect.history.source_tree import SourceTree
@@ -18,21 +19,40 @@ from poolbisect.history.source_tree import SourceTree
 _ALPHA = 0.01
 
 
+NewAttempt = Callable[[str], Attempt]
+"""Makes an attempt with a folder of its own, given a label for it."""
+
+
+@runtime_checkable
 class TreeProbe(Protocol):
     """A probe that can measure any state of the sources, not only positions."""
 
     def probe_tree(self, tree: SourceTree) -> Probed: ...
 
 
+@runtime_checkable
+class WithoutProbe(Protocol):
+    """A probe that can take a commit back by itself, from the newer end."""
+
+    def probe_without(self, position: int, attempt: Attempt, watch: Watch) -> Probed | str:
+        """Measure the newer end without what `position` did, or say why not."""
+
+
 def confirm(
-    history: HistoryRange, probe: HistoryProbe, steps: Sequence[Step], culprit: int, find: Find
+    history: HistoryRange,
+    probe: HistoryProbe,
+    steps: Sequence[Step],
+    culprit: int,
+    find: Find,
+    new_attempt: NewAttempt,
+    watch: Watch,
 ) -> Confirmation:
     """The measurements of the search at the culprit and before it, and a revert measured now."""
     old, new = (Seen.GOOD, Seen.BAD) if find is Find.INTRODUCED else (Seen.BAD, Seen.GOOD)
     return Confirmation(
         _measured(history, steps, culprit - 1, old),
         _measured(history, steps, culprit, new),
-        _revert(history, probe, steps, culprit, (old, new)),
+        _revert(history, probe, steps, culprit, (old, new), new_attempt, watch),
     )
 
 
@@ -65,25 +85,32 @@ def _revert(
     steps: Sequence[Step],
     culprit: int,
     sides: tuple[Seen, Seen],
+    new_attempt: NewAttempt,
+    watch: Watch,
 ) -> Confirmed:
     newest = len(history) - 1
     if not isinstance(history, CommitRange):
         return Confirmed(Seen.NOT_TRIED, "a release cannot be taken back on its own")
     if culprit == newest:
         return Confirmed(Seen.NOT_TRIED, "it is the newer end: without it there is the one before")
-    measure = getattr(probe, "probe_tree", None)
-    if measure is None:
-        return Confirmed(Seen.NOT_TRIED, f"the {probe.name} probe measures commits only")
-    tree = revert(history.repository, history.commits[newest], history.commits[culprit])
-    if isinstance(tree, str):
-        return Confirmed(Seen.NOT_TRIED, tree)
+    newer, blamed = history.commits[newest], history.commits[culprit]
+    name = f"{newer.short} without {blamed.short}"
     try:
-        observation = measure(tree).observation
+        if isinstance(probe, TreeProbe):
+            tree = revert(history.repository, newer, blamed)
+            found = tree if isinstance(tree, str) else probe.probe_tree(tree)
+        elif isinstance(probe, WithoutProbe):
+            attempt = new_attempt(f"{newer.short}-without-{blamed.short}")
+            found = probe.probe_without(culprit, attempt, watch)
+        else:
+            found = f"the {probe.name} probe measures commits only"
     except InfrastructureError as error:
         return Confirmed(Seen.UNTESTABLE, str(error))
+    if isinstance(found, str):
+        return Confirmed(Seen.NOT_TRIED, found)
+    observation = found.observation
     seen = _side(observation, history, steps, sides)
-    detail = observation.note or _summary([observation])
-    return Confirmed(seen, f"{tree.name}: {detail}")
+    return Confirmed(seen, f"{name}: {observation.note or _summary([observation])}")
 
 
 def _side(
@@ -95,20 +122,27 @@ def _side(
     """Which end a measurement is like."""
     if observation.verdict is not None:
         return Seen.GOOD if observation.verdict is Verdict.GOOD else Seen.BAD
-    if observation.ending is not Ending.MEASURED or observation.outcomes is None:
+    if observation.ending is not Ending.MEASURED or not observation.asked:
         return Seen.UNTESTABLE
-    ends = []
-    for position in (0, len(history) - 1):
-        answers = _answers(steps, position)
-        ours = _numbered(observation)
-        compared = compare_paired(answers, ours)
-        ends.append(compared.p_value < _ALPHA)
-    unlike_old, unlike_new = ends
+    unlike_old, unlike_new = (
+        _differs(observation, steps, position) for position in (0, len(history) - 1)
+    )
     if unlike_new and not unlike_old:
         return sides[0]
     if unlike_old and not unlike_new:
         return sides[1]
     return Seen.UNKNOWN
+
+
+def _differs(observation: Observation, steps: Sequence[Step], position: int) -> bool:
+    """Whether a score is significantly another one than that of a position."""
+    if observation.outcomes is not None:
+        compared = compare_paired(_answers(steps, position), _numbered(observation))
+        return compared.p_value < _ALPHA
+    seen = [step.observation for step in steps if step.position == position]
+    correct, asked = sum(one.correct for one in seen), sum(one.asked for one in seen)
+    compared_rates = UnpairedComparison(correct, asked, observation.correct, observation.asked)
+    return compared_rates.p_value < _ALPHA
 
 
 def _answers(steps: Sequence[Step], position: int) -> dict[int, bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from poolbisect.culprit.interface import HistoryProbe
+from poolbisect.culprit.interface import HistoryProbe, Watch
 from poolbisect.culprit.request import BisectRequest
 from poolbisect.errors import UsageError
 from poolbisect.history.ranges import CommitRange, HistoryRange
@@ -12,8 +12,11 @@ from poolbisect.history.release_ranges import ReleaseRange
 from poolbisect.scenario import Scenario
 
 
-def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> HistoryProbe:
+def open_probe(
+    request: BisectRequest, history: HistoryRange, scratch: Path, watch: Watch
+) -> HistoryProbe:
     """The probe a request asks for; `scratch` is where it may keep worktrees and environments.
+    `watch` hears what it does before the search begins.
 
     Raises:
         UsageError: the request lacks what the probe needs.
@@ -33,7 +36,7 @@ def open_probe(request: BisectRequest, history: HistoryRange, scratch: Path) -> 
 
             assert isinstance(history, CommitRange | ReleaseRange)
             argv, options = restored(request.options)
-            return CommandProbe(history, argv, options, scratch, find=request.find)
+            return CommandProbe(history, argv, options, scratch, find=request.find, watch=watch)
         case "server":
             from poolbisect.probes.server import options as server
             from poolbisect.probes.server.probe import ServerProbe

@@ -18,7 +18,7 @@ from poolbisect.bisection.search import Search
 from poolbisect.culprit.blame import explain
 from poolbisect.culprit.confirmation import confirm
 from poolbisect.culprit.decisions import Decisions, take
-from poolbisect.culprit.interface import HistoryProbe
+from poolbisect.culprit.interface import HistoryProbe, Watch
 from poolbisect.culprit.outcome import BisectOutcome, Inside
 from poolbisect.culprit.provenance import environment
 from poolbisect.culprit.request import BisectRequest
@@ -43,7 +43,7 @@ class Asked:
     decisions: Decisions = field(default_factory=Decisions)
 
 
-OpenProbe = Callable[[BisectRequest, HistoryRange, Path], HistoryProbe]
+OpenProbe = Callable[[BisectRequest, HistoryRange, Path, Watch], HistoryProbe]
 """Opens the probe of a request on a history, with a folder for what it keeps."""
 
 
@@ -56,7 +56,7 @@ def start(
     watcher: Watcher,
 ) -> BisectOutcome:
     """A new bisect. As `go_on` for what it raises."""
-    with closing(open_probe(request, history, session.folder)) as probe:
+    with closing(open_probe(request, history, session.folder, watcher.says)) as probe:
         seen = _survey(request, history, watcher)
         weights = None if seen is None else prior_from_timeline(seen, find=request.find.value)
         plan = replace(
@@ -95,7 +95,7 @@ def go_on(
     request = session.request()
     names = [entry.name for entry in history.entries]
     with (
-        closing(open_probe(request, history, session.folder)) as probe,
+        closing(open_probe(request, history, session.folder, watcher.says)) as probe,
         session.resume(names) as journal,
     ):
         search = journal.search
@@ -209,7 +209,9 @@ def _run(
     if not outcome.found or result is None or result.culprit is None:
         return outcome
     watcher.confirming(result.culprit)
-    confirmation = confirm(history, probe, taken, result.culprit, request.find)
+    confirmation = confirm(
+        history, probe, taken, result.culprit, request.find, session.attempt, watcher.says
+    )
     blamed = explain(request, history, result.culprit, seen)
     return replace(
         outcome,

@@ -101,7 +101,9 @@ def bisect(
         history="commit", good=good, bad=bad, repository=str(folder), probe="command", **request
     )
 
-    def open_probe(_: BisectRequest, history: HistoryRange, scratch: Path) -> ReadingProbe:
+    def open_probe(
+        _: BisectRequest, history: HistoryRange, scratch: Path, watch: Watch
+    ) -> ReadingProbe:
         return ReadingProbe(history, plan or Plan(mode=Mode.EXACT), seen, step)
 
     session = Session(out)

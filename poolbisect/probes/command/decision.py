@@ -6,16 +6,18 @@ that printed a score without saying how many questions it rests on, from one at 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from poolbisect.bisection.costs import CostModel
 from poolbisect.bisection.outcome import Find
 from poolbisect.bisection.plan import Mode, Plan
-from poolbisect.errors import UsageError
+from poolbisect.errors import InfrastructureError, UsageError
 from poolbisect.probes.command.invocation import used
 from poolbisect.probes.command.options import BadIf, CommandOptions
 from poolbisect.probes.command.score_reading import Reading
@@ -51,8 +53,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     flaky: bool = False
 
 
-Look = Callable[[int], Reading | str]
-"""Run the command at the older (0) or newer (-1) end: its score, or why it has none."""
+class Silent(NamedTuple):
+    """A run without a score: why; and whether that is the command's way, or the host's fault, or
+    that of a commit which cannot be run."""
+
+    reason: str
+    is_usual: bool = True
+    is_infra: bool = False
+
+
+Look = Callable[[int], Reading | Silent]
+"""Run the command at the older (0) or newer (-1) end."""
 
 
 def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look) -> Decision:
@@ -60,6 +71,7 @@ def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look)
 
     Raises:
         UsageError: a score was asked for and neither end's run has one that can be judged.
+        InfrastructureError: the host failed at the ends, so that it cannot be seen what there is.
     """
     if options.bad_if is BadIf.CRASH:
         why = "a crash is bad, whatever else happens is good"
@@ -74,18 +86,35 @@ def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look)
             asked=options.asked,
             flaky=options.flaky is not False,
         )
+    look = functools.cache(look)
     seen = look(0)
-    if isinstance(seen, str) and options.wants_score:
+    if isinstance(seen, Silent) and (options.wants_score or not seen.is_usual):
         newer = look(-1)
-        if isinstance(newer, str):
-            raise UsageError(
-                "the command gives no score at either end, so nothing can be judged: "
-                f"{seen.rstrip('.')}."
-            )
+        if isinstance(newer, Silent):
+            return _silent(options, seen, newer)
         seen = newer
-    if isinstance(seen, str):
+    if isinstance(seen, Silent):
         return _by_exit(options, "the first run gave no score, so the exit status judges")
     return _by_score(options, argv, find, look, seen)
+
+
+def _silent(options: CommandOptions, older: Silent, newer: Silent) -> Decision:
+    """Neither end has a score."""
+    if (older.is_infra or newer.is_infra) and not (older.is_usual or newer.is_usual):
+        failed = older if older.is_infra else newer
+        raise InfrastructureError(
+            f"the command could not be run at the ends ({_words(failed)}); try again, or say with "
+            "--bad-if what makes a commit bad."
+        )
+    if options.wants_score:
+        raise UsageError(
+            f"the command gives no score at either end, so nothing can be judged: {_words(older)}."
+        )
+    return _by_exit(options, "no run gave a score, so the exit status judges")
+
+
+def _words(silent: Silent) -> str:
+    return silent.reason.rstrip(".")
 
 
 def _by_exit(options: CommandOptions, why: str) -> Decision:
@@ -102,14 +131,25 @@ def _by_score(
     if seen.counts is not None:
         why = f"right answers among {seen.answered} questions a run are compared"
         return Decision(judge=Judge.COUNTS, why=why, asked=options.asked or fixed)
-    other = look(-1)
-    if isinstance(other, str):
+    ends = look(0), look(-1)
+    for silent in ends:
+        if not isinstance(silent, Silent):
+            continue
+        if silent.is_infra:
+            raise InfrastructureError(
+                f"one end scores {seen.score:.4g}, of an unknown number of questions, and the "
+                f"other could not be run ({_words(silent)}); try again, or say with --threshold "
+                "which score is bad."
+            )
         raise UsageError(
-            f"the older end scores {seen.score:.4g}, of an unknown number of questions, and the "
-            f"newer end gives no score ({other.rstrip('.')}); say with --threshold which score is "
-            "bad, or with --bad-if exit that the exit status judges."
+            f"one end scores {seen.score:.4g}, of an unknown number of questions, and the other "
+            f"gives no score ({_words(silent)}); say with --threshold which score is bad, or with "
+            "--bad-if exit that the exit status judges."
         )
-    return _between(options, find, seen.score, other.score)
+    older, newer = ends
+    assert isinstance(older, Reading)
+    assert isinstance(newer, Reading)
+    return _between(options, find, older.score, newer.score)
 
 
 def _between(options: CommandOptions, find: Find, old: float, new: float) -> Decision:

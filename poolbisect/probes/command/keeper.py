@@ -25,6 +25,8 @@ from typing import Any
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SETTLE_SECONDS = 0.5
 """What a pipeline's last processes are given to end after the command itself has."""
+_LEFT_SECONDS = 2.0
+"""The most of the grace period for what the command itself has left running."""
 _KILL_SECONDS = 10.0
 _TICK = 0.02
 _CHUNK = 1 << 16
@@ -105,11 +107,9 @@ class _Tree:
         if not told:
             self._until_empty(_SETTLE_SECONDS)
             left = [name for _, name in _alive(self._command.pid)]
-        self._signal(signal.SIGTERM)
-        self._signal(signal.SIGCONT)  # a stopped process only sees the first one then
-        self._until_empty(self._grace if told else min(self._grace, 2.0))
+        self._ask(self._grace if told else min(self._grace, _LEFT_SECONDS))
         until = time.monotonic() + _KILL_SECONDS
-        while self._signal(signal.SIGKILL) and time.monotonic() < until:
+        while self._kill() and time.monotonic() < until:
             self._wait(_TICK)
         self._drain()
         stuck = [pid for pid, _ in _alive(self._command.pid)]
@@ -120,12 +120,26 @@ class _Tree:
         while _alive(self._command.pid) and time.monotonic() < until:
             self._wait(_TICK)
 
-    def _signal(self, number: int) -> bool:
-        """Send it to all that live; whether there were any."""
+    def _ask(self, seconds: float) -> None:
+        """SIGTERM to each, also to those that start meanwhile, until none is left."""
+        asked: set[int] = set()
+        until = time.monotonic() + seconds
+        while alive := {pid for pid, _ in _alive(self._command.pid)}:
+            for pid in alive - asked:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGTERM)
+                    os.kill(pid, signal.SIGCONT)  # a stopped process sees the first one then
+            asked |= alive
+            if time.monotonic() >= until:
+                return
+            self._wait(_TICK)
+
+    def _kill(self) -> bool:
+        """SIGKILL to all that live; whether there were any."""
         alive = _alive(self._command.pid)
         for pid, _ in alive:
             with contextlib.suppress(OSError):
-                os.kill(pid, number)
+                os.kill(pid, signal.SIGKILL)
         return bool(alive)
 
     def _wait(self, seconds: float | None) -> bool:

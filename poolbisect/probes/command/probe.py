@@ -16,8 +16,9 @@ from poolbisect.history.ranges import CommitRange, HistoryRange
 from poolbisect.history.release_ranges import ReleaseRange
 from poolbisect.history.repository import Commit
 from poolbisect.probes.command import decision as decisions
-from poolbisect.probes.command.attempt import Ran, run_once
-from poolbisect.probes.command.decision import Decision, Judge, plan_for
+from poolbisect.probes.command.attempt import LOG, Ran, run_once
+from poolbisect.probes.command.decision import Decision, Judge, Silent, plan_for
+from poolbisect.probes.command.exit_codes import by_exit, in_words
 from poolbisect.probes.command.infra_signs import last_line
 from poolbisect.probes.command.invocation import Place, check_startable, used
 from poolbisect.probes.command.judging import probed
@@ -148,7 +149,7 @@ class CommandProbe:
                     self._order.outcomes(ran.reading.answers, 0)
         return self._decided
 
-    def _look(self, end: int) -> Reading | str:
+    def _look(self, end: int) -> Reading | Silent:
         position = end % len(self._history)
         folder = self._scratch / f"look-{uuid4().hex[:8]}"
         folder.mkdir()
@@ -161,12 +162,16 @@ class CommandProbe:
                 ProbeRequest(position, questions, reason=reason), attempt, look_for_score=True
             )
         except InfrastructureError as error:
-            return str(error)
+            return Silent(str(error), is_usual=False, is_infra=True)
         self._looks[position] = ran
         if ran.reading is not None:
             return ran.reading
-        words = ran.lost or ran.no_score or last_line(folder / "log.txt")
-        return words or "it says nothing"
+        words = ran.lost or ran.infra or ran.no_score or in_words(ran.finished)
+        if ran.lost or ran.infra:
+            return Silent(words, is_usual=False, is_infra=True)
+        if by_exit(ran.finished).ending is not Ending.MEASURED:
+            return Silent(f"{in_words(ran.finished)}: {last_line(folder / LOG)}", is_usual=False)
+        return Silent(words)
 
     def _run(self, request: ProbeRequest, attempt: Attempt, *, look_for_score: bool) -> Ran:
         commit = self._commit(request.position)
