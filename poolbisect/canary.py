@@ -88,8 +88,10 @@ def run(request: RunRequest, watch: Watch | None = None) -> RunReport:
         problems = load_problems(request.scenario.workload.task, _questions(request))
         model = load_model(request.scenario.workload.model)
         prepared = [_prepare(subject, request, apart, repository) for subject in subjects]
-        if len(prepared) > 1 and not any(one.can_be_served for one in prepared[1:]):
-            prepared = prepared[1:]
+        asked_for = request.scenario.judging.reference in request.subjects
+        others = prepared[1:]
+        if others and not asked_for and not any(one.can_be_served for one in others):
+            prepared = others
 
         def measured(one: Prepared) -> Measurement:
             return _measure(one, request, problems, model, apart, watch)

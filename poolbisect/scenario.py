@@ -87,6 +87,25 @@ class Memory(TomlTable, frozen=True):
     mapping_access: MappingAccess = MappingAccess.UNCHECKED
 
 
+class ServerGate(TomlTable, frozen=True):
+    """What upstream's own test of the server demands: the score at least, accept length above."""
+
+    score: Share
+    accept_length: Annotated[float, Meta(gt=0)] | None = None
+
+
+class Server(TomlTable, frozen=True):
+    """The real server of a scenario that the miniature cannot stand in for.
+
+    `flags` are its arguments after the model and `environment` what is set for it, as upstream's
+    test gives them.
+    """
+
+    flags: list[str]
+    environment: dict[str, str] = {}
+    gate: ServerGate | None = None
+
+
 class Judging(TomlTable, frozen=True):
     """How a subject is judged against the reference subject (effects are shares of one)."""
 
@@ -116,6 +135,21 @@ class Scenario(TomlTable, frozen=True):
     pools: str = "padding"
     memory: Memory = Memory()
     judging: Judging = Judging()
+    server: Server | None = None
+
+    @property
+    def needs_server(self) -> bool:
+        """Whether only the server probe can run it: its model is not one of the miniatures."""
+        return self.server is not None
+
+    def check_probe(self, probe: str) -> None:
+        """UsageError when `probe` serves problems and cannot serve this scenario's model."""
+        if self.needs_server and probe == "miniature":
+            raise UsageError(
+                f"{self.name} serves {self.workload.model} with the real SGLang: add "
+                "--probe server (`poolbisect doctor` says what it needs), or look at its pools "
+                "alone with --probe contract"
+            )
 
     def expectation(self, subject: str) -> Expectation | None:
         return next((s.expect for s in self.subjects if s.name == subject), None)
@@ -129,14 +163,32 @@ def scenario_folder() -> Path:
 
 
 def scenario_names(folder: Path | None = None) -> list[str]:
-    return sorted(path.stem for path in (folder or scenario_folder()).glob("*.toml"))
+    """Scenarios that run here and now, on the miniatures."""
+    return [path.stem for path in _files(folder) if not _has_server_table(path)]
+
+
+def server_scenario_names(folder: Path | None = None) -> list[str]:
+    """Scenarios that only the server probe can run."""
+    return [path.stem for path in _files(folder) if _has_server_table(path)]
+
+
+def _files(folder: Path | None) -> list[Path]:
+    return sorted((folder or scenario_folder()).glob("*.toml"), key=lambda path: path.stem)
+
+
+def _has_server_table(path: Path) -> bool:
+    """As far as a file can be read; what is wrong with it is said when it is loaded."""
+    try:
+        return "server" in msgspec.toml.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
 
 
 def load_scenario(name: str) -> Scenario:
     """A shipped scenario by name, or a file by its path (a name with `.toml`)."""
     if name.endswith(".toml"):
         return read_scenario(Path(name))
-    known = scenario_names()
+    known = [*scenario_names(), *server_scenario_names()]
     if name not in known:
         raise UsageError(
             f"no scenario is named {name!r}; there are {', '.join(known)}, "

@@ -156,13 +156,13 @@ def test_a_migration_keeps_what_is_there(tmp_path: Path) -> None:
     record_run(path, document(), saved(tmp_path / "run"))
     connection = sqlite3.connect(path, isolation_level=None)
     later = (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN runner TEXT",))
-    broken = (*later, ("CREATE TABLE nights (id INTEGER)", "CREATE TABLE runs (id TEXT)"))
+    broken = (*later, ("CREATE TABLE later (id INTEGER)", "CREATE TABLE runs (id TEXT)"))
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection, broken)
     assert connection.execute("PRAGMA user_version").fetchone() == (len(later),)
     assert connection.execute("SELECT scenario, runner FROM runs").fetchall() == [("canary", None)]
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    assert "nights" not in tables, "half a migration must not stay"
+    assert "later" not in tables, "half a migration must not stay"
     connection.close()
     with pytest.raises(UsageError, match=rf"version {len(later)} .*newer poolbisect"):
         Store(path)

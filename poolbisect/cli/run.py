@@ -14,7 +14,7 @@ from rich.text import Text
 from poolbisect.canary import RunReport, RunRequest, probe_contracts, run
 from poolbisect.cli.git_bisect import GitBisectCommand
 from poolbisect.cli.server_options import options_from, refuse_without_server, server_options
-from poolbisect.errors import UsageError
+from poolbisect.errors import PoolbisectError, UsageError
 from poolbisect.memory.guard import MemoryMode
 from poolbisect.probes.miniature import Settings, check_device
 from poolbisect.reporting import result_json
@@ -23,6 +23,7 @@ from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
 from poolbisect.reporting.index import write_index
 from poolbisect.scenario import load_scenario
+from poolbisect.store import FILE_NAME, record_run
 
 
 @click.command(name="run", cls=GitBisectCommand)
@@ -67,6 +68,12 @@ from poolbisect.scenario import load_scenario
     "the installed one unless --subject names a commit or a release.",
 )
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda or cuda:<number>.")
+@click.option(
+    "--store",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The results database; default: poolbisect.sqlite in --out.",
+)
 @server_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 @click.option(
@@ -85,6 +92,7 @@ def command(
     memory: str,
     probe: str,
     device: str,
+    store: Path | None,
     server: Mapping[str, Any],
     as_json: bool,
     out: Path,
@@ -119,12 +127,21 @@ def command(
                 report = run(request, progress)
         document = result_json.save(report, folder)
         write_reports(folder)
+    _record(store or out / FILE_NAME, document, folder)
     write_index(out)
     if as_json:
         sys.stdout.buffer.write(result_json.encode(document) + b"\n")
     else:
         show(report, folder, Console())
     return report.exit_code
+
+
+def _record(store: Path, document: dict[str, Any], folder: Path) -> None:
+    """Keep the run for later comparisons; a run does not fail because that cannot be done."""
+    try:
+        record_run(store, document, folder)
+    except PoolbisectError as error:
+        click.echo(f"poolbisect: not recorded: {error}", err=True)
 
 
 def _contracts(request: RunRequest, as_json: bool) -> int:

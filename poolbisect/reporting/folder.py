@@ -30,10 +30,11 @@ def report_folder(out: Path, scenario: str) -> Iterator[Path]:
 def _make(out: Path, scenario: str) -> Path:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
+        (out / scenario).mkdir(parents=True, exist_ok=True)
         for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
             folder = out / scenario / f"{stamp}{suffix}"
-            if not folder.exists():
-                folder.mkdir(parents=True)
+            with suppress(FileExistsError):
+                folder.mkdir()
                 return folder
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""index.html over all runs below a reports folder: the trends, and a line for every run."""
+"""index.html over all runs below a reports folder: a line for every run, and the trends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_index(reports: Path) -> Path:
     if not reports.is_dir():
         raise UsageError(f"{reports}: there is no such folder; give the folder of the reports")
     runs, faults = listed_runs(reports)
-    sections = [*_trends(runs), _all(runs, reports)]
+    sections = [_all(runs, reports), *_trends(runs)]
     if faults:
         blocks: tuple[Block, ...] = tuple(
             Prose(in_words(f"{fault}."), Tone.WARNING) for fault in faults

@@ -17,7 +17,9 @@ def interval(value: tuple[float, float] | None) -> str:
 
 def points(difference: float | None) -> str:
     """A difference of two shares, in percentage points."""
-    return NONE if difference is None else signed(100 * difference, 1) + " pt"
+    if difference is None:
+        return NONE
+    return f"{0:.1f} pt" if difference == 0 else signed(100 * difference, 1) + " pt"
 
 
 def signed(value: float, digits: int) -> str:

@@ -21,7 +21,7 @@ def own_environment() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: found for name, found in packages.items() if found},
         "machine": platform.machine(),
-        "system": f"{platform.system()} {platform.release()}",
+        "system": platform.system(),
     }
 
 

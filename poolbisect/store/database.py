@@ -99,6 +99,12 @@ class Store:
             where = folder / "result.json" if folder else "the run"
             raise UsageError(f"{where}: not a whole run ({error}); nothing was recorded") from error
 
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all that is written in the block, or nothing of it."""
+        with self._plainly(), self._transaction() as connection:
+            yield connection
+
     def query(
         self, sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[str], list[tuple[Any, ...]]]:

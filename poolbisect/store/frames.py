@@ -75,6 +75,29 @@ def series(store: Store, scenario: str, subject: str) -> pd.DataFrame:
     return frame.drop(columns="id")
 
 
+def nights(store: Store) -> pd.DataFrame:
+    """One row a night, the oldest first; `environment` is the dict of what it ran with."""
+    frame = _frame(
+        store,
+        "SELECT id, started, seconds, verdict, exit_code, partial, folder, environment "
+        "FROM nights ORDER BY started, id",
+    )
+    frame["partial"] = frame["partial"].astype(bool)
+    frame["environment"] = frame["environment"].map(json.loads).astype(object)
+    return frame
+
+
+def night_rows(store: Store, scenario: str | None = None) -> pd.DataFrame:
+    """One row a series of a night, the oldest first: what `nightly` judged, and in which role."""
+    where, values = ("WHERE r.scenario = ?", [scenario]) if scenario else ("", [])
+    return _frame(
+        store,
+        "SELECT n.started, r.* FROM night_rows r JOIN nights n ON n.id = r.night "
+        f"{where} ORDER BY n.started, n.id, r.scenario, r.role",
+        values,
+    )
+
+
 def _frame(store: Store, sql: str, values: list[Any] | None = None) -> pd.DataFrame:
     columns, rows = store.query(sql, values or [])
     frame = pd.DataFrame(rows, columns=columns)

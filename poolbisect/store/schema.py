@@ -72,6 +72,38 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (measurement, question)
         ) STRICT, WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE nights (
+            id TEXT PRIMARY KEY,
+            started TEXT NOT NULL,
+            seconds REAL,
+            verdict TEXT NOT NULL,
+            exit_code INTEGER NOT NULL,
+            partial INTEGER NOT NULL,
+            folder TEXT,
+            environment TEXT NOT NULL
+        ) STRICT""",
+        "CREATE INDEX nights_by_start ON nights (started)",
+        # `run` is no foreign key: a night can be read again whose run folders are gone.
+        """CREATE TABLE night_rows (
+            night TEXT NOT NULL REFERENCES nights (id) ON DELETE CASCADE,
+            scenario TEXT NOT NULL,
+            workload TEXT NOT NULL,
+            role TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            revision TEXT,
+            state TEXT NOT NULL,
+            accuracy REAL,
+            correct INTEGER,
+            answered INTEGER,
+            loss REAL,
+            weights TEXT,
+            run TEXT,
+            PRIMARY KEY (night, scenario, workload, role)
+        ) STRICT, WITHOUT ROWID""",
+        "CREATE INDEX night_rows_by_series ON night_rows (scenario, workload, role)",
+        "CREATE INDEX night_rows_by_subject ON night_rows (scenario, workload, subject)",
+    ),
 )
 
 

@@ -10,6 +10,8 @@ from poolbisect.reporting.charts.shapes import Chart, Curve, Dot, Label, Line, R
 WIDTH = 760
 LEFT, RIGHT, TOP, BOTTOM = 118, 96, 26, 30
 _MOST_HEIGHT = 720
+SCORE = "a score"
+"""Verdict of a step that measured a score, which only all steps together make a verdict of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,26 @@ def funnel_chart(
         Label(WIDTH - RIGHT, bottom + 18, "newest", "end", "tick"),
     ]
     last = steps[-1]
+    signs = signs_of(steps)
     ending = "" if last.remaining is None else f"; {last.remaining} left after the last"
     return Chart(
         f"{len(steps)} steps over {commits} {noun}s",
         f"A line a step, from the first at the top: the bar is the {noun}s that were still "
-        f"possible, the sign is where it measured (dot good, diamond bad, ring neither){ending}.",
+        f"possible, the sign is where it measured ({signs}){ending}.",
         WIDTH,
         bottom + BOTTOM,
         tuple(shapes),
     )
+
+
+def signs_of(steps: Sequence[FunnelStep]) -> str:
+    """What the signs in the chart mean, of those that are there."""
+    seen = {step.verdict for step in steps}
+    meanings = {"good": "dot: good", "bad": "diamond: bad", SCORE: "blue dot: a score"}
+    words = [meaning for verdict, meaning in meanings.items() if verdict in seen]
+    if seen - set(meanings):
+        words.append("ring: neither good nor bad")
+    return "; ".join(words)
 
 
 def _left(step: FunnelStep, noun: str) -> str:
@@ -86,4 +99,5 @@ def _mark(x: float, y: float, size: float, verdict: str, hint: str) -> Shape:
         size += 1
         corners = ((x, y - size), (x + size, y), (x, y + size), (x - size, y), (x, y - size))
         return Curve(corners, "diamond bad", hint)
-    return Dot(x, y, size, "point good" if verdict == "good" else "point warning", hint)
+    css = {"good": "point good", SCORE: "point"}.get(verdict, "point warning")
+    return Dot(x, y, size, css, hint)

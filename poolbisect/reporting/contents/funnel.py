@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from poolbisect.reporting import numbers
-from poolbisect.reporting.charts.funnel import FunnelStep, funnel_chart
+from poolbisect.reporting.charts.funnel import SCORE, FunnelStep, funnel_chart, signs_of
 from poolbisect.reporting.charts.intervals import common_range, interval_chart
 from poolbisect.reporting.charts.posterior import posterior_chart
 from poolbisect.reporting.contents.accuracy import TONES
@@ -19,7 +19,7 @@ def funnel_section(document: BisectDocument) -> Section | None:
             one.number,
             one.position,
             one.entry.called[:12],
-            one.verdict or one.ending,
+            one.verdict or (SCORE if one.ending == "measured" else one.ending),
             one.low,
             one.high,
             one.remaining,
@@ -34,9 +34,10 @@ def funnel_section(document: BisectDocument) -> Section | None:
             None,
         )
     chart = funnel_chart(steps, commits, document.history, culprit)
+    signs = signs_of(steps)
     caption = (
         "From the top: what was still possible after each step, and where it measured. "
-        "Dot: good; diamond: bad; ring: neither."
+        f"{signs[0].upper()}{signs[1:]}."
     )
     blocks: tuple[Block, ...] = (Figure(chart, caption), _table(document))
     return Section("funnel", "The funnel", blocks)
@@ -52,6 +53,7 @@ def _table(document: BisectDocument) -> Table:
         Column("step", numeric=True),
         Column(document.history),
         Column("title"),
+        Column("why there"),
         Column("verdict"),
         *(
             [
@@ -64,7 +66,6 @@ def _table(document: BisectDocument) -> Table:
         ),
         Column(f"{document.history}s left", numeric=True),
         Column("likeliest", numeric=True),
-        Column("why there"),
         Column("took", numeric=True),
         *([Column("log")] if logs else []),
     ]
@@ -75,16 +76,16 @@ def _table(document: BisectDocument) -> Table:
             verdict += f": {one.note}"
         tone = TONES.get(one.verdict or "", Tone.WARNING if one.verdict is None else Tone.PLAIN)
         if one.verdict is None and one.ending == "measured":
-            verdict, tone = "score", Tone.PLAIN
+            verdict, tone = SCORE, Tone.PLAIN
         return (
             Cell(f"{one.number}", sort=one.number),
             Cell(one.entry.called, code=True),
             Cell(one.entry.title, code=True),
+            Cell(one.reason),
             Cell(verdict, tone=tone),
             *(_score(one, limits) if scored else ()),
             Cell(numbers.count(one.remaining), sort=one.remaining),
             Cell(numbers.percent(one.mass), sort=one.mass),
-            Cell(one.reason),
             Cell(numbers.seconds(one.seconds), sort=one.seconds),
             *([Cell(one.log or numbers.NONE, code=True)] if logs else []),
         )

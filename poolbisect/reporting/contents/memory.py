@@ -34,7 +34,9 @@ def memory_section(document: RunDocument) -> Section | None:
         blocks.append(contract)
     for result in document.results:
         blocks += _accesses(result)
-    return Section("memory", "Memory: the short buffer", tuple(blocks)) if blocks else None
+    short = any(one.missing_rows for result in document.results for one in result.contract)
+    title = "Memory: the short buffer" if short else "Memory"
+    return Section("memory", title, tuple(blocks)) if blocks else None
 
 
 def _maps(result: Result) -> list[Block]:
@@ -162,6 +164,9 @@ def _accesses(result: Result) -> list[Block]:
         blocks.append(Prose(in_words(words + ", ".join(seen.non_finite_padding) + "."), Tone.BAD))
     if seen.buffers:
         blocks.append(_access_table(seen, result.subject))
+    elif result.ended not in ("measured", "partial"):
+        words = f"{result.subject}: no access outside a buffer was recorded before it ended"
+        blocks.append(Prose(in_words(f"{words} ({result.ended}: {result.detail}).")))
     elif not seen.padded_writes:
         blocks.append(Prose((f"{result.subject}: every access was within its buffer.",)))
     return blocks

@@ -23,6 +23,9 @@ from poolbisect.reporting.documents.reading import RESULT
 from poolbisect.reporting.documents.run import Document
 from poolbisect.reporting.model import Tone
 
+_ATTEMPTS = "attempts"
+"""Where a bisect keeps what its probes wrote: nothing in there is a report."""
+
 
 class _Schema(Document, frozen=True, kw_only=True):
     schema: str
@@ -78,7 +81,8 @@ def listed_runs(reports: Path) -> tuple[list[Listed], list[str]]:
     found: list[Listed] = []
     faults: list[str] = []
     for path in sorted(reports.rglob(RESULT)):
-        if any(part.startswith(".") for part in path.relative_to(reports).parts):
+        parts = path.relative_to(reports).parts
+        if _ATTEMPTS in parts or any(part.startswith(".") for part in parts):
             continue
         try:
             found += _listed(path)

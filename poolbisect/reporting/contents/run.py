@@ -90,7 +90,7 @@ def _headline(document: RunDocument) -> Words:
         return ("No subject was measured.",)
     words = f"{result.subject}: {result.reason or result.ended.replace('_', ' ')}".rstrip(".")
     paired = result.comparison
-    if result.verdict == "bad" and paired is not None and "fell" in result.reason:
+    if paired is not None and _lost_accuracy(result):
         words = (
             f"{result.subject} lost {100 * abs(paired.difference):.1f} points of accuracy "
             f"against {document.reference}"
@@ -103,6 +103,12 @@ def _headline(document: RunDocument) -> Words:
             f"from {one.space} {one.short_from} on"
         )
     return in_words(words + ".")
+
+
+def _lost_accuracy(result: Result) -> bool:
+    """Whether accuracy is what the subject is bad for; it may be a crash or its accept length."""
+    paired = result.comparison
+    return result.verdict == "bad" and paired is not None and "accuracy fell" in result.reason
 
 
 def _summary(document: RunDocument) -> tuple[Words, ...]:
@@ -130,8 +136,11 @@ def _facts(document: RunDocument) -> tuple[Fact, ...]:
     for one in (result, reference if reference is not result else None):
         if one is not None and one.accuracy is not None:
             note = f"{numbers.interval(one.interval)}; {one.correct:,} / {one.answered:,}"
-            tone = Tone.BAD if one.verdict == "bad" else Tone.PLAIN
+            tone = Tone.BAD if _lost_accuracy(one) else Tone.PLAIN
             facts.append(Fact(f"{one.subject}: accuracy", f"{one.accuracy:.3f}", note, tone))
+        elif one is not None:
+            note = f"after {one.answered:,} of {one.asked:,} questions"
+            facts.append(Fact(one.subject, one.ended.replace("_", " "), note, Tone.WARNING))
     if result is not None and result.comparison is not None:
         paired = result.comparison
         low, high = (numbers.signed(100 * end, 1) for end in paired.interval)
@@ -143,6 +152,10 @@ def _facts(document: RunDocument) -> tuple[Fact, ...]:
             )
         )
         facts.append(Fact("questions", f"{paired.lost:,} lost", f"{paired.gained:,} gained"))
+        if not _lost_accuracy(result) and result.accept_length is not None:
+            before = None if reference is None else reference.accept_length
+            note = f"{document.reference} {numbers.number(before)}"
+            facts.append(Fact("accept length", numbers.number(result.accept_length), note))
     if result is not None:
         seen = result.out_of_range
         accesses = f"{seen.reads + seen.writes:,}" if seen.watched else "not watched"

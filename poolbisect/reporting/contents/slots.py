@@ -24,30 +24,30 @@ Answers = Mapping[int, AnswerLine]
 
 
 def slots_section(document: RunDocument, answers: Mapping[str, Answers]) -> Section | None:
-    """None without two subjects' answers that name their slots."""
+    """None without a subject that was compared, and the answers of both with their slots."""
     reference = answers.get(document.reference, {})
     blocks: list[Block] = []
     for result in document.results:
         own = answers.get(result.subject, {})
-        if result.subject == document.reference or not own or not reference:
+        if result.comparison is None or not own or not reference:
             continue
         sums = slot_sums(own, reference, result)
         if not sums:
             continue
-        blocks.append(
-            Figure(
-                slots_chart(sums, result.subject, document.reference),
+        if any(one.lost for one in sums):
+            caption = (
                 f"Bars: the share of each slot's questions that {document.reference} answered "
-                f"rightly and {result.subject} did not, all ranks together.",
+                f"rightly and {result.subject} did not, all ranks together."
             )
-        )
+            chart = slots_chart(sums, result.subject, document.reference)
+            blocks.append(Figure(chart, caption))
         blocks.append(Prose(in_words(_words(sums, result))))
         blocks.append(_table(sums, own, reference, result.subject, document.reference))
     return Section("slots", "Failures by request slot", tuple(blocks)) if blocks else None
 
 
 def slot_sums(own: Answers, reference: Answers, result: Result) -> list[SlotSum]:
-    """One entry a slot, in order of slots; questions that never got one are left out."""
+    """One entry a slot, in order of slots, over the answered questions that had one."""
     first = min(
         (one.short_from for one in result.contract if one.short_from is not None), default=None
     )
@@ -56,7 +56,7 @@ def slot_sums(own: Answers, reference: Answers, result: Result) -> list[SlotSum]
     sums: dict[int, list[int]] = {}
     per_rank: dict[int, list[int]] = {}
     for number, answer in own.items():
-        if answer.slot is None:
+        if answer.slot is None or not answer.answered:
             continue
         tally = sums.setdefault(answer.slot, [0, 0, 0])
         tally[0] += 1
@@ -81,9 +81,9 @@ def _words(sums: list[SlotSum], result: Result) -> str:
     outside = [one for one in sums if one.outside]
     inside = [one for one in sums if not one.outside]
     words = [
-        f"On slots that every buffer has a row for, {_share(inside)} were lost."
+        f"{result.subject}: on slots that every buffer has a row for, {_share(inside)} were lost."
         if inside
-        else "No slot has a row in every buffer."
+        else f"{result.subject}: no slot has a row in every buffer."
     ]
     if outside:
         slots = f"slot {outside[0].slot}"
@@ -95,7 +95,7 @@ def _words(sums: list[SlotSum], result: Result) -> str:
                 "Those requests come off better: each finds again what it wrote past the end, and "
                 "the harm is done to whoever owns those bytes."
             )
-    elif result.last_slot is not None:
+    elif result.last_slot is not None and not any(one.missing_rows for one in result.contract):
         words.append(f"The last slot, {result.last_slot}, has a row in every buffer.")
     if result.last_slot is not None and not result.last_slot_used:
         words.append(
@@ -119,7 +119,7 @@ def _table(
 ) -> Table:
     on_reference: dict[int, list[int]] = {}
     for answer in reference.values():
-        if answer.slot is not None:
+        if answer.slot is not None and answer.answered:
             tally = on_reference.setdefault(answer.slot, [0, 0])
             tally[0] += 1
             tally[1] += not answer.correct

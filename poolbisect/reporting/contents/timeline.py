@@ -20,12 +20,12 @@ from poolbisect.reporting.model import (
     Table,
     Tone,
     Words,
+    in_words,
 )
 
 
 def timeline_report(document: TimelineDocument) -> Report:
     kinds = Counter(one.kind for one in document.transitions)
-    tone = Tone.BAD if kinds["introduced"] or kinds["re-introduced"] else Tone.PLAIN
     sections = [
         _transitions(document),
         _untestable(document),
@@ -35,7 +35,7 @@ def timeline_report(document: TimelineDocument) -> Report:
         kind="timeline",
         name=f"{document.good[:12]}..{document.bad[:12]}",
         verdict=numbers.plural(len(document.transitions), "transition"),
-        tone=tone,
+        tone=Tone.PLAIN,
         headline=_headline(document, kinds),
         summary=(),
         facts=(
@@ -56,7 +56,7 @@ def _headline(document: TimelineDocument, kinds: Counter[str]) -> Words:
         return (f"Every {document.history} keeps the contract as the first one does.",)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     last = document.transitions[-1]
-    return (f"{counted}; the last at ", Code(last.name[:12]), ": ", last.text, ".")
+    return (f"{counted}; the last at ", Code(last.name[:12]), ": ", *in_words(last.text), ".")
 
 
 def _transitions(document: TimelineDocument) -> Section | None:

@@ -40,8 +40,9 @@ def read_answers(folder: Path, subject: str) -> dict[int, AnswerLine]:
         raise UsageError(f"{path} is missing, so single answers of {subject} are not shown") from (
             error
         )
-    except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"{path}: {reason.lower()}") from error
     answers: dict[int, AnswerLine] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():

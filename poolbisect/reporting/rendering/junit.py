@@ -20,8 +20,8 @@ def write_junit(report: Report, path: Path) -> None:
     """Write the report's cases as a test suite."""
     suite = TestSuite(visible(f"poolbisect {report.kind}: {report.name}"))
     if report.started:
-        suite.timestamp = report.started[:19]
-    suite.add_property("verdict", report.verdict)
+        suite.timestamp = visible(report.started)[:19]
+    suite.add_property("verdict", visible(report.verdict))
     suite.add_property("exit_code", str(report.exit_code))
     suite.add_property("headline", visible(as_text(report.headline)))
     for case in report.cases:

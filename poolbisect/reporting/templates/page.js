@@ -44,7 +44,7 @@
 
   function filterable(box) {
     var rows = Array.prototype.slice.call(box.querySelectorAll("tbody tr"));
-    var texts = rows.map(function (row) { return row.textContent.toLowerCase(); });
+    var texts = null;
     var bar = document.createElement("div");
     var label = document.createElement("label");
     var input = document.createElement("input");
@@ -60,6 +60,7 @@
     input.addEventListener("input", function () {
       var wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
       var shown = 0;
+      texts = texts || rows.map(function (row) { return row.textContent.toLowerCase(); });
       rows.forEach(function (row, at) {
         var fits = wanted.every(function (word) { return texts[at].indexOf(word) >= 0; });
         row.hidden = !fits;
