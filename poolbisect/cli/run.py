@@ -125,7 +125,7 @@ def command(
         else:
             with LiveProgress(Console(stderr=True)) as progress:
                 report = run(request, progress)
-        document = result_json.save(report, folder)
+        document = result_json.save(report, folder, ["poolbisect", *sys.argv[1:]])
         write_reports(folder)
     _record(store or out / FILE_NAME, document, folder)
     write_index(out)
