@@ -173,7 +173,7 @@ def _confirmation(document: BisectDocument) -> Section | None:
         check = one or Check(text="not tried")
         tone = {"good": Tone.GOOD, "bad": Tone.BAD}.get(check.verdict or "", Tone.WARNING)
         rows.append((Cell(name), Cell(check.verdict or "not tried", tone=tone), Cell(check.text)))
-    columns = (Column("measured again"), Column("verdict"), Column("how it is known"))
+    columns = (Column("what"), Column("verdict"), Column("how it is known"))
     table = Table("Before blame: parent, culprit, and without the culprit", columns, tuple(rows))
     return Section("confirmation", "Confirmation", (table,))
 
