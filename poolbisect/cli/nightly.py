@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from msgspec import structs
-from rich.console import Console
 
-from poolbisect.nightly.config import NightlyConfig, load_config
-from poolbisect.nightly.console import NightProgress, show
-from poolbisect.nightly.document import encode
-from poolbisect.nightly.request import NightRequest
-from poolbisect.nightly.workflow import nightly
-from poolbisect.store import FILE_NAME
+if TYPE_CHECKING:
+    from poolbisect.nightly.config import NightlyConfig
 
 
 @click.command(name="nightly")
@@ -53,7 +48,7 @@ from poolbisect.store import FILE_NAME
     "--store",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help=f"The results database with the earlier nights; default: {FILE_NAME} in --out.",
+    help="The results database with the earlier nights; default: poolbisect.sqlite in --out.",
 )
 @click.option(
     "--bisect",
@@ -83,6 +78,16 @@ def command(
     Exit code: 0 nothing wrong or fixed, 1 a regression that is new or persistent, 2 usage,
     3 infrastructure (nothing was measured), 4 inconclusive, 130 interrupted.
     """
+    # Here, for these take long to import and --help need not.
+    from rich.console import Console
+
+    from poolbisect.nightly.config import load_config
+    from poolbisect.nightly.console import NightProgress, show
+    from poolbisect.nightly.document import encode
+    from poolbisect.nightly.request import NightRequest
+    from poolbisect.nightly.workflow import nightly
+    from poolbisect.store import FILE_NAME
+
     asked = _chosen(load_config(config), scenarios, subjects, questions)
     words = ("poolbisect", *sys.argv[1:])
     request = NightRequest(asked, out, store or out / FILE_NAME, repo, bisect, words)
@@ -102,6 +107,8 @@ def _chosen(
     questions: int | None,
 ) -> NightlyConfig:
     """The configuration with what the command line says instead."""
+    from msgspec import structs
+
     return structs.replace(
         config,
         scenarios=scenarios or config.scenarios,

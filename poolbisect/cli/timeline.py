@@ -15,9 +15,7 @@ from poolbisect.history.ranges import HistoryRange, commit_range
 from poolbisect.history.release_ranges import release_range
 from poolbisect.history.repository import open_repository
 from poolbisect.reporting import timeline_json
-from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
-from poolbisect.reporting.index import write_index
 from poolbisect.reporting.timeline_console import ProbeProgress, show
 from poolbisect.scenario import load_scenario
 from poolbisect.timeline import every_plan, plans_for, timeline
@@ -81,6 +79,10 @@ def command(
             history = commit_range(repository, good, bad, all_parents=all_parents)
         with ProbeProgress(Console(stderr=True)) as progress:
             found = timeline(history, plans, workers=workers, watch=progress)
+    # Here, for these take long to import and --help need not.
+    from poolbisect.reporting.files import write_reports
+    from poolbisect.reporting.index import write_index
+
     document = timeline_json.timeline_document(found)
     with report_folder(out, "timeline") as folder:
         (folder / "result.json").write_bytes(timeline_json.encode(document) + b"\n")

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolbisect.probes.server.endings import BEFORE_HEALTH, DURING_THE_RUN, ServerEnd, of_an_exit
+from poolbisect.probes.server.endings import (
+    BEFORE_HEALTH,
+    DURING_THE_RUN,
+    ServerEnd,
+    of_a_sign,
+    of_an_exit,
+)
 from poolbisect.probes.server.log_signs import Sign, find_sign, last_words, mentions_nan
 
 CASCADE = """\
@@ -52,15 +58,29 @@ def test_the_telling_line(log: str, sign: Sign, line: str) -> None:
 @pytest.mark.parametrize(
     "log",
     [
-        "Ignore import error when loading sglang.srt.models.x: No module named 'y'",
+        "[2026-05-01 10:00:00] Ignore import error when loading sglang.x: No module named 'y'",
+        "Ignore import error when loading sglang.x: /a/b.so: undefined symbol: _ZN3c10",
+        "Loading weights: No module named in the index",
         "INFO: 40 errors so far, nanoseconds in use",
         "loading the finance model",
         "",
     ],
 )
 def test_harmless_lines_say_nothing(log: str) -> None:
-    found = find_sign(log)
-    assert found is None or found.sign is Sign.IMPORT
+    assert find_sign(log) is None
+    assert of_a_sign(log, when=BEFORE_HEALTH) is None
+
+
+def test_a_server_that_lives_is_given_up_only_for_what_none_survives() -> None:
+    survived = "IndexError: a request asked for the impossible\nModuleNotFoundError: no x\n"
+    assert find_sign(survived) is not None
+    assert of_a_sign(survived, when=DURING_THE_RUN) is None
+    lost = of_a_sign(CASCADE, when=DURING_THE_RUN)
+    assert lost is not None
+    assert (lost.end, lost.line) == (
+        ServerEnd.CRASH,
+        "IndexError: index 65 is out of bounds for dimension 0 with size 65",
+    )
 
 
 def test_a_launcher_that_kills_its_own_tree_crashed() -> None:
