@@ -109,6 +109,7 @@ def alike(facts: Facts, plan: Plan, old: float, new: float, clear: float) -> Res
     kind = Kind.BOTH_GOOD if good else Kind.BOTH_BAD
     reason = f"the ends score {old:.3f} and {new:.3f}: no difference to look for"
     if clear < 1 - CLEAR:
+        kind = Kind.REVERSED
         reason = f"the ends score {old:.3f} and {new:.3f}: a change the other way round"
     verdict_mode = plan.mode is Mode.VERDICTS
     if verdict_mode and plan.rule is None:

@@ -32,10 +32,11 @@ def decide(facts: Facts, plan: Plan, weights: Floats) -> ProbeRequest | Result:
         return Result(kind, f"both ends are {verdicts[0]}", facts.spent)
     old_state = Verdict.GOOD if plan.find is Find.INTRODUCED else Verdict.BAD
     if verdicts[0] is not old_state:
+        other = "fixed" if plan.find is Find.INTRODUCED else "introduced"
         return Result(
-            Kind.BOTH_GOOD if verdicts[last] is Verdict.GOOD else Kind.BOTH_BAD,
-            f"the older end is {verdicts[0]} and the newer {verdicts[last]}: exchange what is "
-            "looked for (--find introduced or fixed)",
+            Kind.REVERSED,
+            f"the older end is {verdicts[0]} and the newer {verdicts[last]}: look for what was "
+            f"{other} (--find {other})",
             facts.spent,
         )
     for suspect in facts.suspects:

@@ -107,6 +107,7 @@ class Kind(StrEnum):
     SUSPECT_RANGE = "suspect_range"
     BOTH_GOOD = "both_good"
     BOTH_BAD = "both_bad"
+    REVERSED = "reversed"
     DRIFT = "drift"
     FLAKY = "flaky"
     ENVIRONMENT = "environment"
@@ -119,6 +120,7 @@ EXIT_CODES = dict.fromkeys(Kind, 4) | {
     Kind.SECOND_STEP: 0,
     Kind.BOTH_GOOD: 2,
     Kind.BOTH_BAD: 2,
+    Kind.REVERSED: 2,
     Kind.INFRASTRUCTURE: 3,
 }
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 from rich.console import Console
 
 from poolbisect.bisection.outcome import Find
@@ -20,10 +19,9 @@ from poolbisect.culprit import workflow
 from poolbisect.culprit.decisions import Decisions
 from poolbisect.culprit.outcome import BisectOutcome
 from poolbisect.culprit.probes import open_probe
-from poolbisect.culprit.request import BisectRequest
+from poolbisect.culprit.request import BisectRequest, pinned
 from poolbisect.culprit.session import Session, latest_session
 from poolbisect.errors import UsageError
-from poolbisect.history.ranges import HistoryRange
 from poolbisect.probes.command.options import stored
 from poolbisect.probes.server import options as server
 from poolbisect.reporting import bisect_json
@@ -35,7 +33,7 @@ from poolbisect.scenario import Scenario, load_scenario
 
 DEFAULT_SCENARIO = "mimo-canary"
 _OF_A_START = {
-    *("resume", "out", "as_json", "skips", "suspects", "forgets"),
+    *("resume", "out", "as_json", "skips", "suspects", "forgets", "repo"),
     *("max_probes", "max_questions", "max_time"),
 }
 """What --resume takes; everything else is kept by the session."""
@@ -60,10 +58,8 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
     if start.resume is not None:
         _refuse_with_resume(ctx)
         session = Session(Path(start.resume)) if start.resume else latest_session(start.out)
-        asked = workflow.Asked((), budget=budget, decisions=decisions)
         with Funnel(Console(stderr=True)) as funnel:
-            history = session.request().open()
-            outcome = workflow.go_on(history, session, open_probe, asked, funnel)
+            outcome = workflow.go_on(session, open_probe, funnel, budget, decisions, given["repo"])
         document = _save(outcome, session.folder)
     else:
         if decisions.forgets:
@@ -73,12 +69,11 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
         refuse_without_server(given["server"], given["probe"])
         if given["questions"] is not None and given["probe"] != "miniature":
             raise UsageError(f"--questions is for --probe miniature, not {given['probe']}")
-        request, history = _request(given)
-        asked = workflow.Asked(tuple(sys.argv[1:]), given["confidence"], budget, decisions)
+        request, history = pinned(_request(given, decisions))
         with report_folder(start.out, "bisect") as folder:
             session = Session(folder)
             with Funnel(Console(stderr=True)) as funnel:
-                outcome = workflow.start(request, history, session, open_probe, asked, funnel)
+                outcome = workflow.start(request, history, session, open_probe, funnel, budget)
             document = _save(outcome, folder)
         write_index(start.out)
     if start.as_json:
@@ -100,8 +95,8 @@ def _refuse_with_resume(ctx: click.Context) -> None:
         )
 
 
-def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
-    """The request, its range checked and its ends pinned to full names."""
+def _request(given: Mapping[str, Any], decisions: Decisions) -> BisectRequest:
+    """The request as typed."""
     good, bad = given["good"], given["bad"]
     if good is None or bad is None:
         missing = "--good and --bad" if good is None and bad is None else "--good"
@@ -122,7 +117,7 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
     if use_timeline is None:
         use_timeline = probe in ("miniature", "server") and scenario is not None
     repository = None if releases else str(Path(given["repo"] or ".").resolve())
-    request = BisectRequest(
+    return BisectRequest(
         history="release" if releases else "commit",
         good=good,
         bad=bad,
@@ -134,12 +129,11 @@ def _request(given: Mapping[str, Any]) -> tuple[BisectRequest, HistoryRange]:
         probe=probe,
         options=_options(given, scenario),
         timeline=use_timeline,
+        confidence=given["confidence"],
+        skips=decisions.skips,
+        suspects=decisions.suspects,
+        command=tuple(sys.argv[1:]),
     )
-    history = request.open()
-    older, newer = history.entries[0].name, history.entries[-1].name
-    introduced = request.find is Find.INTRODUCED
-    pinned = {"good": older, "bad": newer} if introduced else {"good": newer, "bad": older}
-    return msgspec.structs.replace(request, **pinned), history
 
 
 def _options(given: Mapping[str, Any], scenario: Scenario | None) -> dict[str, Any]:

@@ -76,20 +76,24 @@ def probed_tree(
 ) -> Probed:
     """Probe a position's sources; what cannot be had of them is an ending."""
     try:
-        tree = history.tree(position)
+        return probe(history.tree(position))
     except NotApplicableError as error:
         return Probed(Observation.failed(Ending.UNTESTABLE, note=str(error)))
     except InfrastructureError as error:
         return Probed(Observation.failed(Ending.INFRA, note=str(error)))
-    return probe(tree)
 
 
 def observe(state: ContractState, seconds: float = 0.0) -> Observation:
-    """A short buffer is bad whatever else there is; what could not be judged is not good."""
+    """A short buffer is bad whatever else there is; what could not be judged is not good.
+
+    A buffer that is not there breaks nothing; sources without the pool cannot be asked.
+    """
     found: dict[Condition, list[str]] = {condition: [] for condition in Condition}
     for kind, pool in state.pools.items():
         if pool.condition is not Condition.OK:
-            found[pool.condition].append(f"no {kind.value} request pool: {pool.detail}")
+            absent = pool.condition is Condition.ABSENT
+            where = found[Condition.UNTESTABLE if absent else pool.condition]
+            where.append(f"no {kind.value} request pool: {pool.detail}")
         for name, buffer in pool.buffers.items():
             found[buffer.condition].append(_words(name, buffer))
 

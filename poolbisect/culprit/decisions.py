@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from packaging.version import InvalidVersion, Version
 
 from poolbisect.bisection.journal import Journal
 from poolbisect.culprit.session import now
@@ -20,22 +22,73 @@ class Decisions:
     suspects: tuple[str, ...] = ()
 
 
-def take(journal: Journal, history: HistoryRange, decisions: Decisions) -> None:
-    """Write the decisions into the journal, all of them or, with a UsageError, none."""
-    skips = [_span(history, text) for text in decisions.skips]
-    forgets = [position_of(history, text, "--forget") for text in decisions.forgets]
-    suspects = [position_of(history, text, "--suspect") for text in decisions.suspects]
-    for text, (first, last) in zip(decisions.skips, skips, strict=True):
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Decisions as positions of a range. `deeper`: those on commits that only merges of the range
+    bring in, for the search inside one."""
+
+    skips: tuple[tuple[int, int], ...] = ()
+    forgets: tuple[int, ...] = ()
+    suspects: tuple[int, ...] = ()
+    deeper: Decisions = field(default_factory=Decisions)
+
+
+def resolve(history: HistoryRange, decisions: Decisions, *, inside: bool = False) -> Resolved:
+    """Check all decisions, before anything is measured.
+
+    UsageError for a revision that does not exist, an end of the range, or, unless merges are
+    looked into (`inside`), one that is not in the range.
+    """
+    deeper: dict[str, list[str]] = {"skips": [], "forgets": [], "suspects": []}
+
+    def positions(kind: str, texts: Sequence[str], option: str) -> list[int]:
+        found = []
+        for text in texts:
+            if inside and _is_deeper(history, text):
+                deeper[kind].append(text)
+            else:
+                found.append(position_of(history, text, option))
+        return found
+
+    skips = []
+    for text in decisions.skips:
+        if inside and all(_is_deeper(history, one) for one in _sides(text)):
+            deeper["skips"].append(text)
+            continue
+        first, last = _span(history, text)
         if first == 0 or last == len(history) - 1:
             raise UsageError(
                 f"--skip {text} takes an end of the range with it; start with another end instead"
             )
-    for position in forgets:
+        skips.append((first, last))
+    return Resolved(
+        tuple(skips),
+        tuple(positions("forgets", decisions.forgets, "--forget")),
+        tuple(positions("suspects", decisions.suspects, "--suspect")),
+        Decisions(*(tuple(texts) for texts in deeper.values())),
+    )
+
+
+def take(journal: Journal, decided: Resolved) -> None:
+    """Write the decisions into the journal."""
+    for position in decided.forgets:
         journal.forget(position, now())
-    for first, last in skips:
+    for first, last in decided.skips:
         journal.skip(first, last, now())
-    for position in suspects:
+    for position in decided.suspects:
         journal.suspect(position, now())
+
+
+def _is_deeper(history: HistoryRange, text: str) -> bool:
+    """Whether a revision is in the newer end's history, but neither in the range nor before it."""
+    if not isinstance(history, CommitRange):
+        return False
+    repository, commit = history.repository, history.repository.commit(text)
+    return (
+        history.position(commit) is None
+        and repository.is_ancestor(commit, history.commits[-1])
+        and not repository.is_ancestor(commit, history.commits[0])
+    )
 
 
 def position_of(history: HistoryRange, text: str, option: str) -> int:
@@ -47,23 +100,39 @@ def position_of(history: HistoryRange, text: str, option: str) -> int:
         named = str(commit)
     else:
         names = [entry.name for entry in history.entries]
-        position = names.index(text) if text in names else None
-        named = text
+        named = _version(text)
+        position = names.index(named) if named in names else None
     if position is None:
         raise UsageError(f"{option} {text}: {named} is not in the range {_ends(history.entries)}")
     return position
 
 
 def _span(history: HistoryRange, text: str) -> tuple[int, int]:
-    before, dots, last = text.partition("..")
-    if not dots:
+    sides = _sides(text)
+    if len(sides) == 1:
         position = position_of(history, text, "--skip")
         return position, position
-    first = position_of(history, before, "--skip") + 1
-    final = position_of(history, last, "--skip")
-    if first > final:
+    first = position_of(history, sides[0], "--skip") + 1
+    last = position_of(history, sides[1], "--skip")
+    if first > last:
         raise UsageError(f"--skip {text}: there is nothing in it; the older revision comes first")
-    return first, final
+    return first, last
+
+
+def _sides(text: str) -> tuple[str, ...]:
+    before, dots, after = text.partition("..")
+    if not dots:
+        return (text,)
+    if not before or not after or after.startswith("."):
+        raise UsageError(f"--skip {text}: give a revision, or a range with both ends as in A..B")
+    return before, after
+
+
+def _version(text: str) -> str:
+    try:
+        return str(Version(text))
+    except InvalidVersion:
+        return text
 
 
 def _ends(entries: Sequence[object]) -> str:

@@ -8,13 +8,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from poolbisect.bisection.outcome import Kind, Result
+from poolbisect.bisection.outcome import Find, Kind, Result
 from poolbisect.bisection.plan import Plan
 from poolbisect.culprit.request import BisectRequest
 from poolbisect.culprit.steps import Step
 from poolbisect.history.ranges import HistoryRange
 from poolbisect.timeline.attribution import Attribution
-from poolbisect.timeline.workflow import Timeline
 
 INTERRUPTED = "interrupted"
 
@@ -59,8 +58,10 @@ class Inside:
 class BisectOutcome:
     """A finished, exhausted or interrupted bisect.
 
-    `result` is None when it was interrupted. `weights`: posterior of each position. `evidence`:
-    that of each step, by its number. `remark`: what the files of the culprit say of its guilt.
+    `result` is None when it was interrupted before an answer, `stopped` when it was after one.
+    `weights`: posterior of each position. `evidence`: that of each step, by its number. `remark`:
+    what the files of the culprit say of its guilt. `timeline`: as `timeline --json` prints it.
+    `started` is that of the first start, `seconds` the time of this one and of earlier probes.
     """
 
     request: BisectRequest
@@ -76,7 +77,8 @@ class BisectOutcome:
     confirmation: Confirmation | None = None
     attribution: Attribution | None = None
     remark: str = ""
-    timeline: Timeline | None = None
+    timeline: Mapping[str, Any] | None = None
+    stopped: bool = False
     inside: Inside | None = None
     environment: Mapping[str, Any] = field(default_factory=dict)
 
@@ -91,7 +93,20 @@ class BisectOutcome:
     @property
     def interrupted(self) -> bool:
         inner = self.inside.outcome if self.inside is not None else None
-        return self.result is None or (inner is not None and inner.interrupted)
+        return self.stopped or self.result is None or (inner is not None and inner.interrupted)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the answer must know beside it."""
+        found = [self.request.note] if self.request.note else []
+        revert = self.confirmation.revert if self.confirmation is not None else None
+        unmended = Seen.BAD if self.request.find is Find.INTRODUCED else Seen.GOOD
+        if revert is not None and revert.seen is unmended:
+            found.append(
+                "taking it back from the newer end changes nothing there: another commit of the "
+                "range does the same, so look for a second culprit after this one"
+            )
+        return tuple(found)
 
     @property
     def found(self) -> bool:

@@ -19,6 +19,7 @@ from poolbisect.culprit.request import BisectRequest, encode, read_request
 from poolbisect.errors import UsageError
 
 REQUEST, JOURNAL, ATTEMPTS = "session.json", "journal.jsonl", "attempts"
+TIMELINE = "timeline.json"
 
 
 class Session:
@@ -31,13 +32,22 @@ class Session:
     def journal(self) -> Path:
         return self.folder / JOURNAL
 
-    @contextmanager
-    def start(
-        self, request: BisectRequest, names: Sequence[str], plan: Plan, command: Sequence[str]
-    ) -> Iterator[Journal]:
-        """A new session in the folder; holds its lock."""
+    @property
+    def has_begun(self) -> bool:
+        """Whether the search has begun; a session that was cut off before has a request only."""
+        try:
+            return b"\n" in self.journal.read_bytes()
+        except FileNotFoundError:
+            return False
+
+    def keep(self, request: BisectRequest) -> None:
+        """Write down what was asked, before anything is done about it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / REQUEST).write_bytes(encode(request))
+
+    @contextmanager
+    def begin(self, names: Sequence[str], plan: Plan, command: Sequence[str]) -> Iterator[Journal]:
+        """A new journal; holds its lock."""
         with journal.create(self.journal, names, plan, command=command, at=now()) as opened:
             yield opened
 
@@ -52,6 +62,19 @@ class Session:
 
     def record(self) -> Record:
         return journal.read(self.journal)
+
+    def keep_timeline(self, document: Mapping[str, Any]) -> None:
+        content = msgspec.json.format(msgspec.json.encode(document))
+        (self.folder / TIMELINE).write_bytes(content + b"\n")
+
+    def timeline(self) -> dict[str, Any] | None:
+        """The contract timeline that was taken at the start, as `timeline --json` prints it."""
+        try:
+            return msgspec.json.decode(
+                (self.folder / TIMELINE).read_bytes(), type=dict[str, Any] | None
+            )
+        except (OSError, msgspec.MsgspecError):
+            return None
 
     def attempt(self, label: str) -> Attempt:
         """A new attempt; its folder's number is one more than the largest there is."""

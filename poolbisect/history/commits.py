@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from poolbisect.history.git_process import GitFailed
 from poolbisect.history.repository import Commit, Repository
 from poolbisect.history.source_tree import SourceTree
 
 PACKAGE_ROOT = "python"
 """The folder of SGLang's repository that holds the package."""
 
-_NO_MATCH = 1  # what `git grep` ends with when it found nothing
-
 
 class CommitTree(SourceTree):
-    """One commit's sources; never looks at or touches the work tree, the index or a ref."""
+    """One commit's sources; never looks at or touches the work tree, the index or a ref.
+
+    What the commit has and the repository lacks (deleted, damaged, a partial clone) is an
+    InfrastructureError and never a file that is not there.
+    """
 
     def __init__(self, repository: Repository, commit: Commit | str) -> None:
         """UsageError when a revision names no commit."""
@@ -28,7 +29,7 @@ class CommitTree(SourceTree):
         return f"commit {self.commit.short}"
 
     def read(self, path: str) -> str | None:
-        blob = self._repository.git.read(f"{self.commit.sha}:{PACKAGE_ROOT}/{path}")
+        blob = self._repository.git.file(self.commit.sha, f"{PACKAGE_ROOT}/{path}")
         if blob is None or blob.type != "blob":
             return None
         return blob.content.decode("utf-8", errors="replace")
@@ -39,17 +40,10 @@ class CommitTree(SourceTree):
         return self._found[text, under]
 
     def _search(self, text: str, under: str) -> list[str]:
-        git = self._repository.git
-        try:
-            listing = git.run(
-                *("grep", "--no-color", "--full-name", "--no-recurse-submodules"),
-                *("-I", "-l", "-z", "-F", "-e", text, self.commit.sha),
-                *("--", f":(top,glob){PACKAGE_ROOT}/{under}/**/*.py"),
-            )
-        except GitFailed as error:
-            if error.status == _NO_MATCH:
-                return []
-            raise git.broken(error.reason) from error
+        listing = self._repository.git.grep(
+            *("--full-name", "-I", "-l", "-z", "-F", "-e", text, self.commit.sha),
+            *("--", f":(top,glob){PACKAGE_ROOT}/{under}/**/*.py"),
+        )
         prefix = f"{self.commit.sha}:{PACKAGE_ROOT}/"
         entries = listing.decode(errors="replace").split("\0")
         return sorted(entry.removeprefix(prefix) for entry in entries if entry)

@@ -7,16 +7,17 @@ out, which no alias, pager, hook, external diff or display setting changes.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from poolbisect.errors import InfrastructureError
+from poolbisect.history.git_objects import GitObject, next_object, tree_modes
 
 # Where git and its configuration are; all other GIT_ variables would lead to another repository,
 # index or object store than the one asked for.
@@ -25,6 +26,7 @@ _KEPT = frozenset(
 )
 _READ_ONLY = {
     "GIT_OPTIONAL_LOCKS": "0",  # no refreshed index is written
+    "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is what its id says, for every reader of it
     "GIT_NO_LAZY_FETCH": "1",  # a partial clone is not filled; older gits lack this, so:
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
@@ -32,19 +34,13 @@ _READ_ONLY = {
 }
 # `git grep` looks at the index even when it searches a commit, and would ask this program then.
 _SETTINGS = ("-c", "core.fsmonitor=")
-
-
-@dataclass(frozen=True, slots=True)
-class GitObject:
-    """One object of the database: its id, its type (`commit`, `tree`, `blob`) and its bytes."""
-
-    id: str
-    type: str
-    content: bytes
+_NO_MATCH = 1  # what `git grep` ends with when it found nothing
+_ERROR = re.compile(rb"^(error|fatal): ", re.M)
+_SUBMODULE = b"160000"  # its commit is another repository's
 
 
 class GitFailed(Exception):  # noqa: N818 - it ended with `status`, which may be an answer
-    """git ended with a status other than 0; `reason` is the last line it wrote to stderr."""
+    """git ended with a status other than 0; `reason` is the first line it wrote to stderr."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -87,19 +83,9 @@ class GitProcess:
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """The output of a git command. GitFailed when it ends with another status than 0."""
-        try:
-            done = subprocess.run(
-                self._command(arguments),
-                input=stdin,
-                capture_output=True,
-                env=neutral_environment(),
-                cwd=self.git_dir,
-            )
-        except OSError as error:
-            raise _no_git(error) from error
+        done = self._done(arguments, stdin)
         if done.returncode:
-            lines = done.stderr.decode(errors="replace").strip().splitlines()
-            raise GitFailed(done.returncode, lines[0] if lines else f"status {done.returncode}")
+            raise GitFailed(done.returncode, reason_of(done))
         return done.stdout
 
     def answer(self, *arguments: str, stdin: bytes = b"") -> str:
@@ -108,6 +94,17 @@ class GitProcess:
             return self.run(*arguments, stdin=stdin).decode(errors="replace")
         except GitFailed as error:
             raise self.broken(error.reason) from error
+
+    def grep(self, *arguments: str) -> bytes:
+        """The output of `git grep`, empty for no match. InfrastructureError for any file unread.
+
+        Its status says neither: 1 and 0 are also those of a search that left out what the
+        database lacks.
+        """
+        done = self._done(("grep", "--no-color", "--no-recurse-submodules", *arguments), b"")
+        if done.returncode not in (0, _NO_MATCH) or _ERROR.search(done.stderr):
+            raise self.broken(reason_of(done))
+        return done.stdout
 
     def read(self, name: str) -> GitObject | None:
         """The object of a name such as `<commit>:<path>`, None if there is none (or several)."""
@@ -119,26 +116,53 @@ class GitProcess:
         try:
             reader.stdin.write(name.encode(errors="surrogateescape") + b"\n")
             reader.stdin.flush()
-            found = _next_object(reader.stdout)
+            found = next_object(reader.stdout)
         except (OSError, EOFError) as error:
             self.close()
             raise self.broken("its object reader ended early") from error
         return found
 
+    def file(self, commit: str, path: str) -> GitObject | None:
+        """What a commit has at a path from its root; None if nothing, or a submodule.
+
+        Raises:
+            InfrastructureError: it has something there that the database lacks.
+        """
+        found = self.read(f"{commit}:{path}")
+        if found is None and self._has_entry(commit, path):
+            raise self.broken(f"{path} of commit {commit[:10]} is missing or damaged")
+        return found
+
+    def _has_entry(self, commit: str, path: str) -> bool:
+        """Whether the trees name an object at a path, as far as they can be read."""
+        above, slash, name = path.rpartition("/")
+        tree = self.read(f"{commit}:{above}")
+        if tree is None:
+            return not slash or self._has_entry(commit, above)
+        mode = tree_modes(tree).get(os.fsencode(name)) if tree.type == "tree" else None
+        return mode is not None and mode != _SUBMODULE
+
     def blobs(self, ids: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
-        """Many blobs at once, in the order of `ids`; None where the database lacks one."""
+        """Many blobs at once, in the order of `ids`; None where the database lacks one.
+
+        InfrastructureError when git ends before it has answered for all of them.
+        """
+        left = 0
         with tempfile.TemporaryFile() as wanted:
-            wanted.write("".join(f"{id}\n" for id in ids).encode())
+            for id in ids:
+                wanted.write(f"{id}\n".encode())
+                left += 1
             wanted.seek(0)
             reader = self._start(
                 ("cat-file", "--batch", "--buffer"), stdin=wanted.fileno(), buffered=1 << 20
             )
             with reader:
                 assert reader.stdout is not None
-                while True:
+                while left:
                     header = reader.stdout.readline()
                     if not header:
-                        return
+                        raise self.broken("its object reader ended early")
+                    left -= 1
                     words = header.decode().split()
                     if words[-1] == "missing":
                         yield words[0], None
@@ -151,6 +175,18 @@ class GitProcess:
         if self._ending is not None:
             self._ending()
         self._reader = self._ending = None
+
+    def _done(self, arguments: Sequence[str], stdin: bytes) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(
+                self._command(arguments),
+                input=stdin,
+                capture_output=True,
+                env=neutral_environment(),
+                cwd=self.git_dir,
+            )
+        except OSError as error:
+            raise _no_git(error) from error
 
     def _open_reader(self) -> subprocess.Popen[bytes]:
         if self._reader is None:
@@ -191,20 +227,15 @@ class GitProcess:
         )
 
 
+def reason_of(done: subprocess.CompletedProcess[bytes]) -> str:
+    """The first line that a git command wrote to stderr, or its status."""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[0] if lines else f"status {done.returncode}"
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.communicate()
-
-
-def _next_object(stream: IO[bytes]) -> GitObject | None:
-    header = stream.readline()
-    if not header:
-        raise EOFError
-    words = header.decode(errors="replace").split()
-    # "<id> <type> <size>", else the name as given and what is wrong with it.
-    if len(words) != 3 or not words[2].isdigit():
-        return None
-    return GitObject(words[0], words[1], stream.read(int(words[2]) + 1)[:-1])
 
 
 def _no_git(error: OSError) -> InfrastructureError:

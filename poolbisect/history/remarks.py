@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from poolbisect.history.git_process import GitObject
+from poolbisect.errors import InfrastructureError
 from poolbisect.history.repository import Commit, Repository
 
 _DOCUMENT_ENDINGS = frozenset({".md", ".rst", ".mdx", ".ipynb", ".png", ".svg", ".jpg", ".gif"})
@@ -37,7 +38,10 @@ def remark(repository: Repository, commit: Commit) -> str:
     if all(map(_measures, files)):
         return "it touches only tests and evaluations, so the measurement may be what changed"
     if all(_PINNED.fullmatch(PurePosixPath(path).name) for path in files):
-        return _pins(repository, commit, files)
+        try:
+            return _pins(repository, commit, files)
+        except InfrastructureError:  # a culprit stays one without its remark
+            return ""
     return ""
 
 
@@ -54,8 +58,8 @@ def _pins(repository: Repository, commit: Commit, files: tuple[str, ...]) -> str
     """The requirements whose versions differ, when nothing else does."""
     changed: dict[str, set[str]] = {}
     for path in files:
-        before = _lines(repository.git.read(f"{commit.sha}^:{path}"))
-        after = _lines(repository.git.read(f"{commit.sha}:{path}"))
+        before = _lines(repository, commit.parents[:1], path)
+        after = _lines(repository, (commit.sha,), path)
         old, new = _versions(before - after), _versions(after - before)
         if old is None or new is None:
             return ""
@@ -66,8 +70,10 @@ def _pins(repository: Repository, commit: Commit, files: tuple[str, ...]) -> str
     return f"it changes only pinned versions: {'; '.join(sorted(listed))}" if listed else ""
 
 
-def _lines(blob: GitObject | None) -> Counter[str]:
-    text = "" if blob is None else blob.content.decode(errors="replace")
+def _lines(repository: Repository, commits: Sequence[str], path: str) -> Counter[str]:
+    """Lines of a file at a commit, of which there may be none."""
+    blobs = [repository.git.file(commit, path) for commit in commits]
+    text = "".join(blob.content.decode(errors="replace") for blob in blobs if blob is not None)
     return Counter(line.strip() for line in text.splitlines() if line.strip())
 
 

@@ -122,11 +122,10 @@ def _bisected(
         scenario=scenario,
         probe="miniature",
         timeline=True,
+        command=tuple(command),
     )
     folder = new_folder(out, "bisect")
-    outcome = workflow.start(
-        request, history, Session(folder), open_probe, workflow.Asked(tuple(command)), Watcher()
-    )
+    outcome = workflow.start(request, history, Session(folder), open_probe, Watcher())
     document = bisect_json.bisect_document(outcome, folder)
     (folder / "result.json").write_bytes(bisect_json.encode(document) + b"\n")
     if outcome.result is None:

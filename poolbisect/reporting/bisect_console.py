@@ -31,6 +31,7 @@ _HEADLINES = {
     "second_step": "bold red",
     "both_good": "bold yellow",
     "both_bad": "bold yellow",
+    "reversed": "bold yellow",
 }
 _WORDS = {
     Kind.CULPRIT: "culprit found",
@@ -38,6 +39,7 @@ _WORDS = {
     Kind.SUSPECT_RANGE: "a range of suspects",
     Kind.BOTH_GOOD: "both ends are good",
     Kind.BOTH_BAD: "both ends are bad",
+    Kind.REVERSED: "the ends are the other way round",
     Kind.DRIFT: "a drift, no step",
     Kind.FLAKY: "flaky, no step",
     Kind.ENVIRONMENT: "the environment changed, not the code",
@@ -165,8 +167,9 @@ def show(outcome: BisectOutcome, folder: Path, console: Console) -> None:
         headline = _WORDS[result.kind]
     style = _HEADLINES.get(outcome.verdict, "bold yellow")
     console.print(Text.assemble((f"{name}: ", "bold"), (headline, style)))
-    if result is None or outcome.interrupted:
+    if outcome.interrupted:
         console.print(Text(f"Go on with: poolbisect bisect --resume {folder}"))
+    if result is None:
         return
     named = outcome.innermost
     if named.found and named.result is not None and named.result.culprit is not None:
@@ -181,6 +184,8 @@ def show(outcome: BisectOutcome, folder: Path, console: Console) -> None:
             else f"{entries[first].short}..{entries[last].short}"
         )
         console.print(Text(f"Another step is at {span}; bisect that part for its commit."))
+    for note in dict.fromkeys((*outcome.notes, *named.notes)):
+        console.print(Text(f"Note: {note}.", style="yellow"))
     if named.remark:
         console.print(Text(f"Note: {named.remark}.", style="yellow"))
     if named.attribution is not None:

@@ -12,7 +12,6 @@ from poolbisect.culprit.outcome import BisectOutcome, Confirmation, Confirmed, S
 from poolbisect.culprit.steps import Step
 from poolbisect.evidence.intervals import wilson
 from poolbisect.history.ranges import CommitRange, Entry
-from poolbisect.reporting import timeline_json
 from poolbisect.reporting.blame_words import attribution_words
 from poolbisect.timeline.attribution import Attribution
 
@@ -75,8 +74,9 @@ def bisect_document(outcome: BisectOutcome, folder: Path) -> dict[str, Any]:
             for position, weight in enumerate(outcome.weights)
             if weight >= _SMALLEST_WEIGHT
         ],
-        "transitions": timeline_json.timeline_document(seen)["transitions"] if seen else [],
-        "untestable": len(seen.untestable) if seen else 0,
+        "notes": list(dict.fromkeys((*outcome.notes, *named.notes))),
+        "transitions": seen["transitions"] if seen else [],
+        "untestable": seen["untestable"] if seen else 0,
         "inside": _inside(outcome, folder),
         "command": ["poolbisect", *outcome.command],
         "environment": dict(outcome.environment),

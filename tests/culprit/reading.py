@@ -13,8 +13,8 @@ from poolbisect.culprit import workflow
 from poolbisect.culprit.decisions import Decisions
 from poolbisect.culprit.interface import Attempt, Probed, Watch
 from poolbisect.culprit.outcome import BisectOutcome
-from poolbisect.culprit.request import BisectRequest
-from poolbisect.culprit.session import Session
+from poolbisect.culprit.request import BisectRequest, pinned
+from poolbisect.culprit.session import REQUEST, Session
 from poolbisect.culprit.watcher import Watcher
 from poolbisect.history.ranges import CommitRange, HistoryRange
 
@@ -97,20 +97,30 @@ def bisect(
     **request: Any,
 ) -> BisectOutcome:
     """Start a bisect, or go on with the one in `out`."""
-    asked = BisectRequest(
-        history="commit", good=good, bad=bad, repository=str(folder), probe="command", **request
-    )
+    session = Session(out)
 
     def open_probe(
         _: BisectRequest, history: HistoryRange, scratch: Path, watch: Watch
     ) -> ReadingProbe:
         return ReadingProbe(history, plan or Plan(mode=Mode.EXACT), seen, step)
 
-    session = Session(out)
-    more = workflow.Asked(("bisect",), confidence, budget or Budget(), decisions or Decisions())
-    if session.journal.exists() and b"\n" in session.journal.read_bytes():
-        return workflow.go_on(session.request().open(), session, open_probe, more, Watcher())
-    return workflow.start(asked, asked.open(), session, open_probe, more, Watcher())
+    if (out / REQUEST).exists():
+        return workflow.go_on(session, open_probe, Watcher(), budget, decisions)
+    asked, history = pinned(
+        BisectRequest(
+            history="commit",
+            good=good,
+            bad=bad,
+            repository=str(folder),
+            probe="command",
+            confidence=confidence,
+            command=("bisect",),
+            skips=decisions.skips if decisions else (),
+            suspects=decisions.suspects if decisions else (),
+            **request,
+        )
+    )
+    return workflow.start(asked, history, session, open_probe, Watcher(), budget)
 
 
 def named(outcome: BisectOutcome) -> str | None:

@@ -35,6 +35,7 @@ VERDICTS = {
     "suspect_range": ("suspect range", Tone.WARNING),
     "both_good": ("both ends good", Tone.WARNING),
     "both_bad": ("both ends bad", Tone.WARNING),
+    "reversed": ("the ends are the other way round", Tone.WARNING),
     "drift": ("drift, no step", Tone.WARNING),
     "flaky": ("flaky, no step", Tone.WARNING),
     "environment": ("environment, not code", Tone.WARNING),
