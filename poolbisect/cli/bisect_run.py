@@ -113,6 +113,8 @@ def _request(given: Mapping[str, Any], decisions: Decisions) -> BisectRequest:
         raise UsageError(f"{given['arguments'][0]!r}: only --probe command takes a command")
     name = given["scenario"] or (None if probe == "command" else DEFAULT_SCENARIO)
     scenario = None if name is None else load_scenario(name)
+    if scenario is not None and probe == "miniature":
+        scenario.check_probe(probe)
     use_timeline = given["use_timeline"]
     if use_timeline is None:
         use_timeline = probe in ("miniature", "server") and scenario is not None

@@ -47,6 +47,7 @@ def start(asked: Start, *, as_json: bool) -> int:
     """Run, save, show; the exit code."""
     refuse_without_server(asked.server, asked.probe)
     loaded = load_scenario(asked.scenario)
+    loaded.check_probe(asked.probe)
     names = asked.subjects or [subject.name for subject in loaded.subjects]
     if asked.repo is not None and not any(name.startswith("commit:") for name in names):
         raise UsageError(

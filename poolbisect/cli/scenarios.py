@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from poolbisect.baselines import load_baselines
-from poolbisect.scenario import Scenario, load_scenario, scenario_names
+from poolbisect.scenario import Scenario, load_scenario, scenario_names, server_scenario_names
 
 
 @click.command(name="scenarios")
@@ -17,7 +17,7 @@ def command(name: str | None) -> int:
     console = Console()
     if name is None:
         table = Table("scenario", "symptom", "title", header_style="bold")
-        for known in scenario_names():
+        for known in (*scenario_names(), *server_scenario_names()):
             scenario = load_scenario(known)
             table.add_row(scenario.name, scenario.symptom.value, scenario.title)
         console.print(table)
@@ -38,11 +38,14 @@ def _show(scenario: Scenario, console: Console) -> None:
         highlight=False,
     )
     console.print(f"Server flags: {_flags(scenario)}", highlight=False)
-    console.print(
-        f"Padded rows: {scenario.memory.padded_rows}; behind the hidden-states pool: "
-        f"{scenario.memory.behind_hidden_states}",
-        highlight=False,
-    )
+    if scenario.server is None:
+        console.print(
+            f"Padded rows: {scenario.memory.padded_rows}; behind the hidden-states pool: "
+            f"{scenario.memory.behind_hidden_states}",
+            highlight=False,
+        )
+    else:
+        console.print("Served by the real SGLang only: --probe server", highlight=False)
     expected = ", ".join(f"{s.name} {s.expect.value}" for s in scenario.subjects)
     console.print(
         f"Expected: {expected}; reference {scenario.judging.reference}, significance "
@@ -68,6 +71,8 @@ def _show(scenario: Scenario, console: Console) -> None:
 
 
 def _flags(scenario: Scenario) -> str:
+    if scenario.server is not None:
+        return " ".join(scenario.server.flags)
     shown = []
     for field in scenario.engine.__struct_fields__:
         if field.startswith("speculative_") and scenario.engine.speculative_algorithm is None:

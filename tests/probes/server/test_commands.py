@@ -86,7 +86,7 @@ def test_run_says_why_there_is_no_score(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "mimo-v2-flash"), ""),
+        (("run", "mimo-v2-flash"), "add --probe server"),
         (("run", "mimo-v2-flash", "--probe", "server"), "give its questions with --eval"),
         (("run", "mimo-canary", "--probe", "server"), "poolbisect export-model DIR"),
         (("run", "mimo-canary", "--port", "1"), "--port is for --probe server"),
