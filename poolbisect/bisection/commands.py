@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 
 from poolbisect.bisection.journal import Record
-from poolbisect.bisection.lines import Ended, Forget, Resume, Skip, Suspect
+from poolbisect.bisection.lines import Ended, Forget, Line, Resume, Skip, Suspect
 from poolbisect.bisection.outcome import Observation
 
 
@@ -17,16 +18,21 @@ def summary(seen: Observation) -> str:
 
 
 def replay_commands(record: Record) -> list[str]:
-    """Shell lines: the start, then each decision; what probes saw stands between as comments."""
+    """Shell lines: the start, then each decision; what probes saw stands between as comments.
+
+    Decisions before the first probe and the first resumption are the start's own options, or what
+    it decides by itself when it is typed again.
+    """
     lines = [shlex.join(("poolbisect", *record.header.command))]
     again = ("poolbisect", "bisect", "--resume")
-    for line in record.lines:
+    for line in itertools.dropwhile(_is_decision, record.lines):
         match line:
             case Ended():
                 lines.append(f"# {line.name}: {summary(line.observation)}")
             case Skip(names=(first, last)):
-                span = first if first == last else f"{first}^..{last}"
-                lines.append(shlex.join((*again, "--skip", span)))
+                # A range is without its older end, whatever kind of history it is of.
+                span = () if first == last else ("--skip", f"{first}..{last}")
+                lines.append(shlex.join((*again, "--skip", first, *span)))
             case Forget():
                 lines.append(shlex.join((*again, "--forget", line.name)))
             case Suspect():
@@ -36,3 +42,7 @@ def replay_commands(record: Record) -> list[str]:
             case _:
                 pass
     return lines
+
+
+def _is_decision(line: Line) -> bool:
+    return isinstance(line, Skip | Forget | Suspect)

@@ -24,18 +24,21 @@ from poolbisect.bisection.lines import (
     Started,
     Suspect,
     digest,
+    placed,
     to_events,
 )
 from poolbisect.bisection.outcome import Observation, ProbeRequest
 from poolbisect.bisection.plan import Plan
 from poolbisect.bisection.search import Search
-from poolbisect.errors import UsageError
+from poolbisect.errors import InfrastructureError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A journal as read: header, every later line in order, and the length of its valid bytes."""
+    """A journal as read: its file, header, every later line in order, and the length of its valid
+    bytes."""
 
+    path: Path
     header: Header
     lines: tuple[Line, ...]
     valid_bytes: int
@@ -45,14 +48,31 @@ class Record:
         return [event for line in self.lines for event in to_events(line)]
 
     def search(self, names: Sequence[str]) -> Search:
-        """The search as it stood. Raises UsageError if `names` are not this session's commits."""
+        """The search as it stood. Raises UsageError if `names` are not this session's commits, or
+        a line names another one than its position is."""
         if digest(names) != self.header.digest:
             raise UsageError(
                 f"the session was started on {self.header.commits} commits "
                 f"{self.header.good}..{self.header.bad} and the history is another one now; "
                 "start a new bisect"
             )
-        return Search(names, self.header.plan, self.events())
+        search = Search(names, self.header.plan)
+        for number, line in enumerate(self.lines, start=2):
+            for position, name in placed(line):
+                if not 0 <= position < len(names):
+                    raise _damaged(
+                        self.path, number, f"position {position} is not one of {len(names)}"
+                    )
+                if names[position] != name:
+                    raise _damaged(
+                        self.path, number, f"position {position} is {names[position]}, not {name}"
+                    )
+            try:
+                for event in to_events(line):
+                    search.apply(event)
+            except UsageError as error:
+                raise _damaged(self.path, number, str(error)) from None
+        return search
 
 
 def read(path: Path) -> Record:
@@ -66,21 +86,17 @@ def read(path: Path) -> Record:
         raise UsageError(
             f"{path}: no such journal; start a bisect without --resume first"
         ) from None
+    except OSError as error:
+        raise UsageError(f"{path}: the journal cannot be read ({error.strerror})") from None
     whole = raw[: raw.rfind(b"\n") + 1]
     lines: list[Line] = []
     for number, text in enumerate(whole.splitlines(), start=1):
         try:
             line = DECODER.decode(text)
         except (msgspec.MsgspecError, UsageError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"{path}, line {number}: not a journal line ({error}); restore the file or start "
-                "a new bisect"
-            ) from None
+            raise _damaged(path, number, f"not a journal line ({error})") from None
         if isinstance(line, Header) is not (number == 1):
-            raise UsageError(
-                f"{path}, line {number}: a journal has one session line, its first; restore the "
-                "file or start a new bisect"
-            )
+            raise _damaged(path, number, "a journal has one session line, its first")
         lines.append(line)
     if not lines:
         raise UsageError(f"{path}, line 1: the session line is incomplete; start a new bisect")
@@ -91,7 +107,11 @@ def read(path: Path) -> Record:
             f"{path}, line 1: journal schema {header.schema}, this version reads {SCHEMA}; "
             "resume with the version that wrote it"
         )
-    return Record(header, tuple(lines[1:]), len(whole))
+    return Record(path, header, tuple(lines[1:]), len(whole))
+
+
+def _damaged(path: Path, number: int, what: str) -> UsageError:
+    return UsageError(f"{path}, line {number}: {what}; restore the file or start a new bisect")
 
 
 class Journal:
@@ -130,10 +150,16 @@ class Journal:
 
 
 def _append(path: Path, line: Line) -> None:
-    with path.open("ab") as out:
-        out.write(msgspec.json.encode(line) + b"\n")
-        out.flush()
-        os.fsync(out.fileno())
+    try:
+        with path.open("ab") as out:
+            out.write(msgspec.json.encode(line) + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+    except OSError as error:
+        raise InfrastructureError(
+            f"{path}: the journal cannot be written ({error.strerror}); mend that and go on with "
+            "--resume"
+        ) from error
 
 
 @contextmanager

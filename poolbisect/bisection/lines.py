@@ -89,6 +89,17 @@ Line = Header | Started | Ended | Skip | Forget | Suspect | Resume
 DECODER = msgspec.json.Decoder(Line)
 
 
+def placed(line: Line) -> tuple[tuple[int, str], ...]:
+    """Each position that a line speaks of, with the commit's name that it gives there."""
+    match line:
+        case Started() | Ended() | Forget() | Suspect():
+            return ((line.position, line.name),)
+        case Skip():
+            return (line.first, line.names[0]), (line.last, line.names[1])
+        case _:
+            return ()
+
+
 def to_events(line: Line) -> tuple[Event, ...]:
     """Search events of a line: none for the session line and for probes that only started."""
     match line:

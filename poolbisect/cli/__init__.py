@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from typing import NoReturn
 
 import click
 
+from poolbisect.cli import failures
 from poolbisect.errors import PoolbisectError
 
 _COMMANDS = {
@@ -47,26 +49,45 @@ def group() -> None:
     """Regression forensics for LLM serving: which commit, which buffer, which slot, how sure.
 
     Exit codes: 0 nothing wrong, 1 regression or finding, 2 usage, 3 infrastructure,
-    4 inconclusive, 130 interrupted.
+    4 inconclusive, 130 interrupted, 141 nobody reads what is printed.
     """
 
 
 def main() -> None:
     """Entry point of the `poolbisect` command."""
     try:
+        failures.refuse_unreadable(sys.argv[1:])
         code = group.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        _fail("interrupted", 130)
-    except KeyboardInterrupt:
+        sys.stdout.flush()
+    except (click.exceptions.Abort, KeyboardInterrupt):
         _fail("interrupted", 130)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except PoolbisectError as error:
         _fail(str(error), error.exit_code)
+    except UnicodeEncodeError as error:
+        _fail(failures.not_utf8(str(error.object)), 2)
+    except (OSError, SystemExit) as error:
+        _end(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str, code: int) -> None:
-    click.echo(f"poolbisect: {message}", err=True)
+def _end(error: OSError | SystemExit) -> NoReturn:
+    """End after a file or a stream failed."""
+    if failures.nobody_reads(error):
+        failures.let_go(sys.stdout, sys.stderr)
+        sys.exit(failures.BROKEN_PIPE)
+    if isinstance(error, SystemExit):
+        raise error
+    message = failures.sentence(error)
+    failures.let_go(sys.stdout)
+    _fail(message, 3)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    try:
+        click.echo(f"poolbisect: {message}", err=True)
+    except OSError:  # nobody can be told
+        failures.let_go(sys.stderr)
     sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -43,7 +44,7 @@ class Session:
     def keep(self, request: BisectRequest) -> None:
         """Write down what was asked, before anything is done about it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / REQUEST).write_bytes(encode(request))
+        _replace(self.folder / REQUEST, encode(request))
 
     @contextmanager
     def begin(self, names: Sequence[str], plan: Plan, command: Sequence[str]) -> Iterator[Journal]:
@@ -65,7 +66,7 @@ class Session:
 
     def keep_timeline(self, document: Mapping[str, Any]) -> None:
         content = msgspec.json.format(msgspec.json.encode(document))
-        (self.folder / TIMELINE).write_bytes(content + b"\n")
+        _replace(self.folder / TIMELINE, content + b"\n")
 
     def timeline(self) -> dict[str, Any] | None:
         """The contract timeline that was taken at the start, as `timeline --json` prints it."""
@@ -112,6 +113,16 @@ def latest_session(out: Path) -> Session:
             f"there is no bisect below {out / 'bisect'}; give its folder, or start one"
         )
     return Session(found[-1].parent)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, whenever this process is killed."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with fresh.open("wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
+    fresh.replace(path)
 
 
 def now() -> str:

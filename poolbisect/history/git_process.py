@@ -119,7 +119,7 @@ class GitProcess:
             found = next_object(reader.stdout)
         except (OSError, EOFError) as error:
             self.close()
-            raise self.broken("its object reader ended early") from error
+            raise self.broken(f"its object reader ended at {name}") from error
         return found
 
     def file(self, commit: str, path: str) -> GitObject | None:
@@ -186,7 +186,7 @@ class GitProcess:
                 cwd=self.git_dir,
             )
         except OSError as error:
-            raise _no_git(error) from error
+            raise no_git(error) from error
 
     def _open_reader(self) -> subprocess.Popen[bytes]:
         if self._reader is None:
@@ -209,7 +209,7 @@ class GitProcess:
                 bufsize=buffered,
             )
         except OSError as error:
-            raise _no_git(error) from error
+            raise no_git(error) from error
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         return ["git", "--no-pager", *_SETTINGS, f"--git-dir={self.git_dir}", *arguments]
@@ -238,7 +238,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
-def _no_git(error: OSError) -> InfrastructureError:
+def no_git(error: OSError) -> InfrastructureError:
     return InfrastructureError(
         f"git could not be started ({error.strerror or error}); install git 2.25 or newer."
     )

@@ -79,13 +79,7 @@ def release_range(
             f"{older_option} {older} and {newer_option} {newer} are the same release; "
             "give two different ones."
         )
-    if first > last:
-        other = "introduced" if older_option == "--bad" else "fixed"
-        raise UsageError(
-            f"{older_option} {older} is newer than {newer_option} {newer}; swap the two, "
-            f"or look for the first release that {other} it with `bisect --find {other}`."
-        )
-    offered = sorted(Version(v) for v in (list_releases() if available is None else available))
+    offered = sorted({Version(v) for v in (list_releases() if available is None else available)})
     for option, text, end in ((older_option, older, first), (newer_option, newer, last)):
         if end not in offered:
             near = min(offered, key=lambda version: _distance(version, end)) if offered else None
@@ -93,6 +87,12 @@ def release_range(
             raise UsageError(
                 f"{option} {text}: there is no {PROJECT} {text} on your package index{hint}."
             )
+    if first > last:
+        other = "introduced" if older_option == "--bad" else "fixed"
+        raise UsageError(
+            f"{older_option} {older} is newer than {newer_option} {newer}; swap the two, "
+            f"or look for the first release that {other} it with `bisect --find {other}`."
+        )
     inside = [
         version
         for version in offered

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 
-import git
-
 from poolbisect.errors import UsageError
-from poolbisect.history.git_process import GitFailed, GitProcess
+from poolbisect.history.commit_dates import commit_date
+from poolbisect.history.git_process import (
+    GitFailed,
+    GitProcess,
+    neutral_environment,
+    no_git,
+    reason_of,
+)
 
 SHORT = 10
 """Characters of an abbreviated commit id."""
 
-_FIELDS = ("%H", "%P", "%T", "%an", "%aI", "%cI", "%s")
+_FIELDS = ("%H", "%P", "%T", "%an", "%ad", "%cd", "%s")
+_NO_REPOSITORY = "fatal: not a git repository"
+# Nothing that its settings name is run here, so it may be anybody's.
+_WHOEVER_OWNS_IT = ("-c", "safe.directory=*", "-c", "safe.bareRepository=all")
 _NO_ANSWER = 1  # what `merge-base` ends with when the answer is no
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,63}")
 _SUFFIX = re.compile(r"[\^~@:]")
@@ -25,8 +35,9 @@ _SUFFIX = re.compile(r"[\^~@:]")
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit. `parents` are ids, the first one is the branch it was made on; dates carry
-    their time zone; `tree` is the id of its tree."""
+    """One commit. `parents` are ids, the first one is the branch it was made on; `tree` is the id
+    of its tree. Dates carry their time zone; one that the commit does not have, or that cannot be
+    read, is 1970-01-01 00:00 UTC (`commit_dates.UNKNOWN`), as git itself shows it."""
 
     sha: str
     parents: tuple[str, ...]
@@ -89,12 +100,14 @@ class Repository:
                 that name.
         """
         name = _SUFFIX.split(revision)[0]
-        if name and all(self.git.read(f"refs/{kind}/{name}") for kind in ("heads", "tags")):
+        if name and self._is_branch_and_tag(name):
             raise UsageError(
                 f"{name!r} is both a branch and a tag in {self.folder}; "
                 f"say refs/heads/{name} or refs/tags/{name}."
             )
         found = self.git.read(f"{revision}^{{commit}}")
+        if found is None and revision.startswith(":/"):  # a search, which takes all that follows
+            found = self.git.read(revision)
         if found is not None and found.type == "commit":
             return next(self.commits(["--no-walk", found.id]))
         if _ABBREVIATED.fullmatch(name):
@@ -117,19 +130,21 @@ class Repository:
     def commits(self, arguments: Sequence[str]) -> Iterator[Commit]:
         """The commits that `git rev-list` lists for these arguments, in its order."""
         layout = "%x00".join(_FIELDS) + "%x00"
-        listing = self.git.answer("rev-list", "--encoding=UTF-8", f"--format={layout}", *arguments)
+        listing = self.git.answer(
+            *("rev-list", "--encoding=UTF-8", "--date=raw", f"--format={layout}"), *arguments
+        )
         # Each entry is a line "commit <id>" and the fields, each ended by a NUL.
         fields = listing.split("\0")
         for start in range(0, len(fields) - 1, len(_FIELDS)):
             first, *rest = fields[start : start + len(_FIELDS)]
-            parents, tree, author, author_date, commit_date, title = rest
+            parents, tree, author, author_date, committed, title = rest
             yield Commit(
                 sha=first.split("\n")[-1],
                 parents=tuple(parents.split()),
                 tree=tree,
                 author=_printable(author),
-                author_date=datetime.fromisoformat(author_date),
-                commit_date=datetime.fromisoformat(commit_date),
+                author_date=commit_date(author_date),
+                commit_date=commit_date(committed),
                 title=_printable(title),
             )
 
@@ -160,6 +175,14 @@ class Repository:
         listing = self.git.answer("diff-tree", *options, *ends)
         return tuple(path for path in listing.split("\0") if path)
 
+    def _is_branch_and_tag(self, name: str) -> bool:
+        refs = [f"refs/{kind}/{name}" for kind in ("heads", "tags")]
+        if not all(map(self.git.read, refs)):
+            return False
+        # `refs/heads/v1-2-gabcdef` is a commit even where no ref has that name: git's describe.
+        listing = self.git.answer("for-each-ref", "--format=%(refname)", "--", *refs)
+        return set(refs) <= set(listing.splitlines())
+
     def _refuse_ambiguous(self, prefix: str) -> None:
         ids = self.git.answer("rev-parse", f"--disambiguate={prefix}").split()
         known = [self.git.read(id) for id in ids]
@@ -179,22 +202,47 @@ def _printable(text: str) -> str:
 
 
 def open_repository(path: Path) -> Repository:
-    """The repository at or around `path`; close it after use.
+    """The repository at or around `path`, as git finds it; close it after use.
 
     Raises:
         UsageError: there is none, or git refuses to read it.
     """
+    path = Path(os.path.expanduser(path))
+    missing = "" if path.exists() else "; there is no such folder"
+    none = UsageError(
+        f"{path} is no git repository{missing}; give the path of a clone with --repo."
+    )
+    if not path.is_dir():
+        raise none
     try:
-        with git.Repo(path, search_parent_directories=True, expand_vars=False) as opened:
-            folder = Path(opened.working_tree_dir or opened.git_dir)
-            repository = Repository(Path(opened.git_dir), Path(opened.common_dir), folder)
-    except (git.InvalidGitRepositoryError, git.NoSuchPathError, OSError) as error:
-        missing = "" if path.exists() else "; there is no such folder"
-        raise UsageError(
-            f"{path} is no git repository{missing}; give the path of a clone with --repo."
-        ) from error
-    try:
-        repository.git.run("rev-parse", "--git-dir")
+        git_dir = _located(path, "--absolute-git-dir")
+        # Relative to the git directory, which is where GitProcess runs.
+        common = GitProcess(git_dir).run("rev-parse", "--git-common-dir")
     except GitFailed as error:
-        raise UsageError(f"git refuses the repository {folder}: {error.reason}.") from error
-    return repository
+        if error.reason.startswith(_NO_REPOSITORY):
+            raise none from error
+        reason = error.reason.removeprefix("fatal: ").rstrip(".")
+        raise UsageError(f"git refuses the repository {path}: {reason}.") from error
+    try:
+        folder = _located(path, "--show-toplevel")
+    except GitFailed:  # bare, or a path inside the git directory
+        folder = git_dir
+    return Repository(git_dir, git_dir / _path(common), folder)
+
+
+def _located(path: Path, what: str) -> Path:
+    """A path that `git rev-parse` says of the repository around `path`."""
+    command = ["git", *_WHOEVER_OWNS_IT, "-C", str(path), "rev-parse", what]
+    # Without it a clone on another file system than the folder above would not be found.
+    environment = neutral_environment() | {"GIT_DISCOVERY_ACROSS_FILESYSTEM": "1"}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    except OSError as error:
+        raise no_git(error) from error
+    if done.returncode:
+        raise GitFailed(done.returncode, reason_of(done))
+    return _path(done.stdout)
+
+
+def _path(output: bytes) -> Path:
+    return Path(os.fsdecode(output.removesuffix(b"\n")))

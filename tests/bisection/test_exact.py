@@ -87,7 +87,8 @@ def test_both_ends_alike_are_results_of_their_own() -> None:
 def test_ends_the_wrong_way_round_ask_for_the_other_question() -> None:
     result = bisect(9, Plan(), step(4, fixed=True))
     assert result.culprit is None
-    assert "exchange" in result.reason
+    assert result.kind is Kind.REVERSED
+    assert "--find fixed" in result.reason
 
 
 def test_a_suspect_and_its_parent_are_tested_first() -> None:

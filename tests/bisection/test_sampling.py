@@ -94,7 +94,7 @@ def test_ends_that_do_not_differ(rule: float, kind: Kind) -> None:
 
 def test_a_better_bad_end_is_said_to_be_the_other_way_round() -> None:
     result = bisect(32, QUICK, scores(level(32, (0, 0.5), (9, 0.8)), 1))
-    assert result.kind is Kind.BOTH_GOOD
+    assert result.kind is Kind.REVERSED
     assert "other way round" in result.reason
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -60,6 +61,25 @@ def test_the_first_commit_of_all_touches_what_it_adds(
 ) -> None:
     repository = opened(builder.folder)
     assert repository.files_touched(repository.commit(line[0])) == ("f.txt",)
+
+
+@pytest.mark.parametrize(
+    ("notation", "number"),
+    [
+        *((":/commit 3", 3), (":/t 1", 1), ("main^{/commit 2}", 2), ("v1", 1), ("v1^{}", 1)),
+        *(("main@{0}", 4), ("@~1", 3), ("main^^", 2), ("v1^0", 1), ("v1-2-g", 3)),
+    ],
+)
+def test_any_of_git_s_notations_names_a_commit(
+    builder: Any,
+    line: list[str],
+    opened: Callable[[Path], Repository],
+    notation: str,
+    number: int,
+) -> None:
+    builder.git("tag", "-a", "-m", "annotated", "v1", line[1])
+    described = f"{notation}{line[number][:12]}" if notation.endswith("-g") else notation
+    assert opened(builder.folder).commit(described).sha == line[number]
 
 
 class TestMerges:
@@ -146,7 +166,11 @@ class TestRefusals:
         assert "no common history" in refusal(opened(builder.folder), "other", "main")
 
     @pytest.mark.parametrize(
-        "name", ["nowhere", "deadbeef", "main~9", "-x", "", "main:f.txt", "a b", "x\ny", "main..x"]
+        "name",
+        [
+            *("nowhere", "deadbeef", "main~9", "-x", "", "main:f.txt", "a b", "x\ny", "main..x"),
+            *(":/nothing", "^main", "--all"),
+        ],
     )
     def test_a_name_that_is_no_commit(
         self, builder: Any, line: list[str], opened: Callable[[Path], Repository], name: str
@@ -233,6 +257,22 @@ class TestKindsOfRepository:
     ) -> None:
         (builder.folder / "deep" / "er").mkdir(parents=True)
         assert shas(commit_range(opened(builder.folder / "deep" / "er"), line[0], "main")) == line
+
+    def test_somebody_else_s(
+        self, builder: Any, line: list[str], opened: Callable[[Path], Repository]
+    ) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder away")
+        for path in (builder.folder, *builder.folder.rglob("*")):
+            os.chown(path, 12345, 12345)
+        assert shas(commit_range(opened(builder.folder), line[0], "main")) == line
+
+    def test_one_that_git_refuses_says_why(
+        self, builder: Any, opened: Callable[[Path], Repository]
+    ) -> None:
+        builder.git("config", "core.repositoryFormatVersion", "99")
+        with pytest.raises(UsageError, match=r"^git refuses the repository .*99"):
+            opened(builder.folder)
 
     def test_a_linked_work_tree_has_its_own_head(
         self, builder: Any, line: list[str], tmp_path: Path, opened: Callable[[Path], Repository]

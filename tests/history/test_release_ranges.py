@@ -34,6 +34,8 @@ def test_pre_releases_take_part_when_asked_for_or_named() -> None:
     [
         ("0.5.9", "0.5.9.0", "the same release"),
         ("0.5.11", "0.5.9", "bisect --find fixed"),
+        ("0.5.99", "0.5.9", "--good 0.5.99: there is no sglang 0.5.99 "),
+        ("0.5.11", "0.5.8", "--bad 0.5.8: there is no sglang 0.5.8 .*the nearest is 0.5.9"),
         ("main", "0.5.9", "--good main is not a release version"),
         ("0.5.9", "0.5.12", "--bad 0.5.12: there is no sglang 0.5.12 .*the nearest is 0.5.1"),
         ("0.5.3", "0.5.9", "--good 0.5.3: there is no sglang 0.5.3 .*the nearest is 0.5.2"),

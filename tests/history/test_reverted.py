@@ -140,7 +140,7 @@ def test_a_git_that_cannot_merge_aside_says_which_can(
         'case "$*" in\n'
         "*merge-tree*) echo usage: git merge-tree >&2; exit 129;;\n"
         "*version*) echo git version 2.34.1;;\n"
-        f'*) PATH="${{PATH#*:}}" exec git "$@";;\n'
+        '*) PATH="${PATH#*:}" exec git "$@";;\n'
         "esac\n"
     )
     old.chmod(0o755)

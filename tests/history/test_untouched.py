@@ -13,6 +13,7 @@ from poolbisect.errors import InfrastructureError
 from poolbisect.history.commits import CommitTree
 from poolbisect.history.ranges import CommitRange, commit_range
 from poolbisect.history.repository import open_repository
+from poolbisect.history.reverted import RevertedTree, revert
 from poolbisect.history.sources_over_time import SourcesOverTime
 from poolbisect.history.written_since import written_since
 
@@ -135,6 +136,35 @@ def test_the_environment_does_not_lead_elsewhere(
     assert (fingerprint(messy.folder), fingerprint(other.folder)) == before
     assert not (tmp_path / "index").exists()
     assert not messy.trace.exists()
+
+
+def test_another_repository_s_objects_are_never_a_revert_s(
+    messy: Any, new_repository: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = new_repository("other")
+    other.commit("elsewhere")
+    monkeypatch.setenv("GIT_COMMON_DIR", str(other.folder / ".git"))
+    with open_repository(messy.folder) as repository:
+        assert repository.objects == messy.folder / ".git" / "objects"
+        assert repository.folder == messy.folder
+        newest = repository.commit("main")
+        conflict = revert(repository, newest, newest)
+        assert isinstance(conflict, RevertedTree)
+        assert conflict.read(POOL.removeprefix("python/")) == text("size")
+
+
+def test_a_commit_is_what_its_id_says_and_not_what_replaces_it(messy: Any) -> None:
+    def seen() -> tuple[list[str], list[str | None]]:
+        with open_repository(messy.folder) as repository:
+            history = commit_range(repository, "main~2", "main")
+            files = [history.tree(n).read(POOL.removeprefix("python/")) for n in range(3)]
+            return [commit.title for commit in history.commits], files
+
+    before = seen()
+    messy.git("replace", "main", "main~2")
+    messy.git("replace", f"main:{POOL}", "main:README.md")
+    assert messy.git("-c", "alias.x=log -1 --format=%s main", "x") == "commit 0"
+    assert seen() == before
 
 
 def test_commits_are_read_and_not_the_files_that_lie_there(messy: Any) -> None:
