@@ -29,10 +29,7 @@ def refuse_unreadable(arguments: Sequence[str]) -> None:
 def not_utf8(text: str) -> str:
     """The sentence for a text with bytes that are no UTF-8, which it shows as \\xNN."""
     printable = os.fsencode(text).decode("utf-8", errors="backslashreplace")
-    return (
-        f"'{printable}' is not UTF-8, so no report can name it; rename the file or folder, or "
-        "reach it by a symbolic link"
-    )
+    return f"'{printable}' is not UTF-8, so no report can name it; give it another name"
 
 
 def sentence(error: OSError) -> str:

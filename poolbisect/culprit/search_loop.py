@@ -63,7 +63,10 @@ def _with_notes(result: Result, history: HistoryRange, taken: Sequence[Step]) ->
     if result.kind not in _ABOUT_ENDS:
         return result
     notes = []
-    for position in (0, len(history) - 1):
+    positions = [0, len(history) - 1]
+    if result.kind is Kind.INFRASTRUCTURE:
+        positions = sorted({s.position for s in taken if s.observation.ending is Ending.INFRA})
+    for position in positions:
         seen = [step.observation for step in taken if step.position == position]
         said = [one.note or _ending(one.ending) for one in seen if one.note or _ending(one.ending)]
         if said:

@@ -38,8 +38,8 @@ class Session:
         """Whether the search has begun; a session that was cut off before has a request only."""
         try:
             return b"\n" in self.journal.read_bytes()
-        except FileNotFoundError:
-            return False
+        except OSError:
+            return self.journal.exists()  # what it is, `resume` says
 
     def keep(self, request: BisectRequest) -> None:
         """Write down what was asked, before anything is done about it."""

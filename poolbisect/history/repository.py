@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
+
+import git
 
 from poolbisect.errors import UsageError
 from poolbisect.history.commit_dates import commit_date
@@ -31,6 +35,7 @@ _WHOEVER_OWNS_IT = ("-c", "safe.directory=*", "-c", "safe.bareRepository=all")
 _NO_ANSWER = 1  # what `merge-base` ends with when the answer is no
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,63}")
 _SUFFIX = re.compile(r"[\^~@:]")
+_ENVIRONMENT = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +221,25 @@ def open_repository(path: Path) -> Repository:
         raise none
     try:
         git_dir = _located(path, "--absolute-git-dir")
-        # Relative to the git directory, which is where GitProcess runs.
-        common = GitProcess(git_dir).run("rev-parse", "--git-common-dir")
     except GitFailed as error:
         if error.reason.startswith(_NO_REPOSITORY):
             raise none from error
         reason = error.reason.removeprefix("fatal: ").rstrip(".")
         raise UsageError(f"git refuses the repository {path}: {reason}.") from error
-    try:
-        folder = _located(path, "--show-toplevel")
-    except GitFailed:  # bare, or a path inside the git directory
-        folder = git_dir
-    return Repository(git_dir, git_dir / _path(common), folder)
+    with _without_git_variables(), git.Repo(git_dir, expand_vars=False) as opened:
+        folder = Path(opened.working_tree_dir or git_dir)
+        return Repository(git_dir, Path(opened.common_dir), folder)
+
+
+@contextmanager
+def _without_git_variables() -> Iterator[None]:
+    """GitPython obeys GIT_COMMON_DIR and its like, which would be another repository's."""
+    with _ENVIRONMENT:
+        kept = {name: os.environ.pop(name) for name in list(os.environ) if name[:4] == "GIT_"}
+        try:
+            yield
+        finally:
+            os.environ.update(kept)
 
 
 def _located(path: Path, what: str) -> Path:
