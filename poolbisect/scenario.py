@@ -121,10 +121,14 @@ class ScenarioSubject(TomlTable, frozen=True):
     expect: Expectation
 
 
-class Scenario(TomlTable, frozen=True):
-    """One scenario, as its file states it."""
+_TAKEN = ("nightly", "bisect", "timeline", "config", "example")
+_NAME = rf"^(?!(?:{'|'.join(_TAKEN)})(?:-|$))[A-Za-z0-9][A-Za-z0-9._-]*$"
 
-    name: str
+
+class Scenario(TomlTable, frozen=True):
+    """One scenario, as its file states it. `name` is a folder of reports as well."""
+
+    name: Annotated[str, Meta(pattern=_NAME)]
     title: str
     stands_for: str
     symptom: Symptom
@@ -223,6 +227,11 @@ def _plainly(message: str) -> str:
     """A msgspec message with `$.engine.dp-size` written as `engine.dp-size`."""
     reason, _, where = message.partition(" - at `$")
     key = where.rstrip("`").lstrip(".")
+    if "matching regex" in reason and key == "name":
+        reason = (
+            "expected letters, digits, dots, dashes and underscores, beginning with a letter or a "
+            f"digit, and none of {', '.join(_TAKEN)}, which are folders of other reports"
+        )
     reason = reason.replace("Object contains unknown field", "unknown key")
     reason = reason.replace("Object missing required field", "missing key")
     return f"{reason[0].lower()}{reason[1:]}" + (f" in {key}" if key else "")

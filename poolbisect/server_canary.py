@@ -18,7 +18,7 @@ from poolbisect.evidence.verdict import Verdict
 from poolbisect.judging import SubjectVerdict, judge_run, judge_subject
 from poolbisect.measurement import Ended, Measurement
 from poolbisect.probes.server.devices import list_devices
-from poolbisect.probes.server.measure import measure_server
+from poolbisect.probes.server.measure import doubt_of, measure_server
 from poolbisect.probes.server.options import ServerOptions
 from poolbisect.probes.server.workload import questions_for, server_key
 from poolbisect.scenario import Scenario, ServerGate
@@ -67,7 +67,8 @@ def run_on_servers(
             recorded = load_baselines(scenario.name)
             compared = compare_with_baseline(measurement, key, recorded, scenario.judging.alpha)
         verdict = judge_subject(measurement, reference, scenario, None, compared)
-        verdicts.append(_by_gate(verdict, scenario))
+        vouched = reference is not None or compared.baseline is not None or len(names) > 1
+        verdicts.append(_doubted(_by_gate(verdict, scenario), scenario, vouched=vouched))
         reference = reference or measurement
         if measurement.ended is Ended.PARTIAL:
             break
@@ -102,6 +103,24 @@ def _by_gate(verdict: SubjectVerdict, scenario: Scenario) -> SubjectVerdict:
         return replace(verdict, verdict=Verdict.BAD, reason="; ".join(failures))
     words = f"it passes upstream's gate of {gate.score:g}"
     return replace(verdict, reason=f"{verdict.reason}; {words}")
+
+
+def _doubted(verdict: SubjectVerdict, scenario: Scenario, *, vouched: bool) -> SubjectVerdict:
+    """Never good where the run itself raises a doubt, or where nothing vouches for its score."""
+    measurement = verdict.measurement
+    if verdict.verdict is not Verdict.GOOD or measurement.ended is not Ended.MEASURED:
+        return verdict
+    doubt = doubt_of(measurement)
+    if doubt:
+        return replace(verdict, verdict=Verdict.UNKNOWN, reason=doubt)
+    has_gate = scenario.server is not None and scenario.server.gate is not None
+    if not vouched and not has_gate:
+        reason = (
+            "nothing to compare its score with: there is no gate and no baseline of this setup; "
+            "name a second subject, or compare its answers with `poolbisect compare`"
+        )
+        return replace(verdict, verdict=Verdict.UNKNOWN, reason=reason)
+    return verdict
 
 
 def _failures(gate: ServerGate, accuracy: float, length: float | None) -> list[str]:

@@ -23,7 +23,11 @@ def replay_commands(record: Record) -> list[str]:
     Decisions before the first probe and the first resumption are the start's own options, or what
     it decides by itself when it is typed again.
     """
-    lines = [shlex.join(("poolbisect", *record.header.command))]
+    header = record.header
+    lines = [
+        shlex.join(("poolbisect", *header.command)),
+        f"# {header.commits} positions, from {header.good} to {header.bad}",
+    ]
     again = ("poolbisect", "bisect", "--resume")
     for line in itertools.dropwhile(_is_decision, record.lines):
         match line:

@@ -56,6 +56,7 @@ def group() -> None:
 def main() -> None:
     """Entry point of the `poolbisect` command."""
     try:
+        failures.show_what_can_be_shown(sys.stdout, sys.stderr)
         failures.refuse_unreadable(sys.argv[1:])
         code = group.main(standalone_mode=False)
         sys.stdout.flush()

@@ -20,14 +20,15 @@ from poolbisect.cli.config_request import request_of
 from poolbisect.cli.server_options import PREFIX as SERVER_PREFIX
 from poolbisect.cli.server_options import refuse_without_server, server_options
 from poolbisect.errors import UsageError
+from poolbisect.reporting.files import write_reports
 from poolbisect.reporting.folder import report_folder
+from poolbisect.reporting.index import write_index
 from poolbisect.scenario import Symptom
 from poolbisect.switches import journal
 from poolbisect.switches.console import LaunchProgress, show
 from poolbisect.switches.document import config_document, encode
 from poolbisect.switches.journal import Journal
 from poolbisect.switches.launch import LaunchOracle
-from poolbisect.switches.markdown import markdown
 from poolbisect.switches.request import PROBES, open_oracle
 from poolbisect.switches.workflow import config_bisect
 
@@ -140,7 +141,7 @@ class _ByProbe(click.Command):
     type=click.Path(path_type=Path),
     default=Path("reports"),
     show_default=True,
-    help="Folder for result.json, report.md and the journal.",
+    help="Folder for result.json, the reports and the journal.",
 )
 @command_options
 @server_options
@@ -176,6 +177,8 @@ def command(
             session = stack.enter_context(journal.resume(folder / journal.FILE, now))
             oracle = open_oracle(session.request, folder)
         document = run_config_bisect(session, oracle, folder, argv, as_json=as_json)
+    if out.is_dir() and folder.resolve().is_relative_to(out.resolve()):
+        write_index(out)
     code: int = document["exit_code"]
     return code
 
@@ -183,13 +186,13 @@ def command(
 def run_config_bisect(
     session: Journal, oracle: LaunchOracle, folder: Path, argv: Sequence[str], *, as_json: bool
 ) -> dict[str, Any]:
-    """Search in an open session with the oracle of its request, write result.json and report.md
-    into `folder`, print the answer; its document."""
+    """Search in an open session with the oracle of its request, write result.json and its
+    reports into `folder`, print the answer; its document."""
     with LaunchProgress(Console(stderr=True), len(session.request.switches)) as progress:
         report = config_bisect(oracle, session, announce=progress.announce, watch=progress.watch)
     document = config_document(report, folder, argv, _environment())
     (folder / "result.json").write_bytes(encode(document) + b"\n")
-    (folder / "report.md").write_text(markdown(report, argv), encoding="utf-8")
+    write_reports(folder)
     if as_json:
         sys.stdout.buffer.write(encode(document) + b"\n")
     else:

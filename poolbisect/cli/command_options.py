@@ -19,8 +19,9 @@ _OPTIONS = (
         type=click.Choice([each.value for each in BadIf]),
         default=BadIf.AUTO.value,
         show_default=True,
-        help="What makes a commit bad, for --probe command. auto: its score if the first run has "
-        "one, else its exit status (0 good, 1-124 bad, 125-127 not testable, from 128 crashed).",
+        help="What makes a commit bad, for --probe command. auto: its score if the first run "
+        "states one, else its exit status (0 good, 1-124 bad, 125-127 not testable, from 128 "
+        "crashed).",
     ),
     click.option(
         "--score-file",

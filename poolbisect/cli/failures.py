@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import select
 import sys
@@ -15,6 +16,13 @@ BROKEN_PIPE = 141
 """How a shell calls a program that SIGPIPE ended: 128 + 13."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def show_what_can_be_shown(*streams: TextIO) -> None:
+    """A terminal that cannot show a character gets a question mark, instead of an error."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def refuse_unreadable(arguments: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from poolbisect.baselines import load_baselines
 from poolbisect.scenario import Scenario, load_scenario, scenario_names, server_scenario_names
@@ -14,12 +15,12 @@ from poolbisect.scenario import Scenario, load_scenario, scenario_names, server_
 @click.argument("name", required=False)
 def command(name: str | None) -> int:
     """List the scenarios, or show NAME: what it stands for, its server flags and baselines."""
-    console = Console()
+    console = Console(markup=False)
     if name is None:
         table = Table("scenario", "symptom", "title", header_style="bold")
         for known in (*scenario_names(), *server_scenario_names()):
             scenario = load_scenario(known)
-            table.add_row(scenario.name, scenario.symptom.value, scenario.title)
+            table.add_row(*map(Text, (scenario.name, scenario.symptom.value, scenario.title)))
         console.print(table)
     else:
         _show(load_scenario(name), console)
@@ -27,7 +28,7 @@ def command(name: str | None) -> int:
 
 
 def _show(scenario: Scenario, console: Console) -> None:
-    console.print(f"[bold]{scenario.name}[/bold]: {scenario.title}\n")
+    console.print(Text.assemble((scenario.name, "bold"), f": {scenario.title}\n"))
     console.print(" ".join(scenario.stands_for.split()), highlight=False)
     console.print(f"\nSymptom: {scenario.symptom.value}; buffers: {', '.join(scenario.buffers)}")
     workload = scenario.workload
@@ -58,7 +59,7 @@ def _show(scenario: Scenario, console: Console) -> None:
     for baseline in load_baselines(scenario.name):
         gate = baseline.gate
         sign = ">" if gate and gate.strict else "≥"
-        table.add_row(
+        cells = (
             baseline.name,
             f"{baseline.mean:.3f} ± {baseline.spread:.4f}",
             baseline.spread_kind,
@@ -67,6 +68,7 @@ def _show(scenario: Scenario, console: Console) -> None:
             baseline.hardware,
             baseline.source,
         )
+        table.add_row(*map(Text, cells))
     console.print(table)
 
 

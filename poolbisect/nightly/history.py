@@ -59,19 +59,21 @@ def dependencies(environment: Mapping[str, Any], weights: str | None) -> dict[st
 
 
 def open_history(path: Path, out: Path) -> tuple[Store, tuple[str, ...]]:
-    """The results database at `path`; a new one is filled with the runs and nights below `out`.
+    """The results database at `path`, with the runs and nights below `out` read into it once.
 
-    With it, a sentence for every file there that is damaged.
+    A file that is new, empty, made by `run`, or that an import left half filled is filled before
+    it is used. With it, a sentence for every file below `out` that is damaged.
 
     InfrastructureError names a file that is damaged, locked or cannot be written; UsageError one
     that a newer version wrote.
     """
-    fresh = not path.exists()
     store = Store(path)
     problems: tuple[str, ...] = ()
     try:
-        if fresh and (out / "nightly").is_dir():
-            problems = (*import_runs(store, out).problems, *import_nights(store, out))
+        with store.importing(out) as wanted:
+            if wanted:
+                found = (*import_runs(store, out).problems, *import_nights(store, out))
+                problems = tuple(dict.fromkeys(found))
     except BaseException:
         store.close()
         raise

@@ -61,6 +61,7 @@ def _scenarios(names: Sequence[str]) -> tuple[list[Scenario], list[Failure]]:
     for name in dict.fromkeys(names):
         try:
             scenario = load_scenario(name)
+            _check_probe(scenario)
         except UsageError as error:
             first = first or error
             failures.append(Failure(name, str(error)))
@@ -72,6 +73,16 @@ def _scenarios(names: Sequence[str]) -> tuple[list[Scenario], list[Failure]]:
     if not found and first is not None:
         raise first
     return list(found.values()), failures
+
+
+def _check_probe(scenario: Scenario) -> None:
+    try:
+        scenario.check_probe("miniature")
+    except UsageError as error:
+        raise UsageError(
+            f"{error}: these are options of `poolbisect run`, a night measures on the miniatures "
+            "alone"
+        ) from error
 
 
 def _tip(repo: Path | None) -> str | None:
@@ -87,6 +98,7 @@ def _open_history(night: RunningNight, display: Display) -> None:
         night.history, damaged = open_history(night.request.store, night.request.out)
         for problem in damaged:
             display.says(problem)
+            night.fail(None, f"left out of the history: {problem}")
     except PoolbisectError as error:
         night.fail(None, f"{error}; this night has no history and is not recorded")
 

@@ -21,6 +21,7 @@ from poolbisect.culprit.watcher import Watcher
 from poolbisect.evidence.intervals import wilson
 from poolbisect.history.ranges import HistoryRange
 from poolbisect.reporting.blame_words import attribution_words, entry_words
+from poolbisect.reporting.numbers import plural
 from poolbisect.timeline import Timeline
 from poolbisect.timeline.probers import Watch as TimelineWatch
 
@@ -72,12 +73,14 @@ class Funnel(Watcher):
     def planned(self, history: HistoryRange, plan: Plan, resumed: Sequence[Step]) -> None:
         self._history = history
         first, last = history.entries[0], history.entries[-1]
-        unit = f"{history.kind}s"
         self._console.print(
-            Text(f"{first.short}..{last.short}, {len(history)} {unit}: {expected(plan, history)}")
+            Text(
+                f"{first.short}..{last.short}, {plural(len(history), history.kind)}: "
+                f"{expected(plan, history)}"
+            )
         )
         if resumed:
-            self._console.print(Text(f"resumed after {len(resumed)} probes:"))
+            self._console.print(Text(f"resumed after {plural(len(resumed), 'probe')}:"))
         for step in resumed:
             self.step(step)
 
@@ -86,7 +89,7 @@ class Funnel(Watcher):
         changes = len(found.transitions)
         self._console.print(
             Text(
-                f"contract timeline: {changes} transitions, {found.probed} probed, "
+                f"contract timeline: {plural(changes, 'transition')}, {found.probed} probed, "
                 f"{found.seconds:.1f} s"
             )
         )
@@ -231,7 +234,7 @@ def _suspects(outcome: BisectOutcome, suspects: tuple[int, int], console: Consol
     entries = outcome.history.entries
     first, last = suspects
     count = last - first + 1
-    console.print(Text(f"{count} suspects, oldest first:"))
+    console.print(Text(f"{plural(count, 'suspect')}, oldest first:"))
     most = 12
     for position in range(first, min(last, first + most - 1) + 1):
         console.print(Text(f"  {entry_words(entries[position])}"))
@@ -241,14 +244,15 @@ def _suspects(outcome: BisectOutcome, suspects: tuple[int, int], console: Consol
 
 def _spent(outcome: BisectOutcome, console: Console) -> None:
     asked = sum(s.observation.asked for s in outcome.steps if s.observation.verdict is None)
-    questions = f", {asked:,} questions" if asked else ""
+    questions = f", {plural(asked, 'question')}" if asked else ""
     good = sum(s.observation.verdict is Verdict.GOOD for s in outcome.steps)
     bad = sum(s.observation.verdict is Verdict.BAD for s in outcome.steps)
     judged = f" ({good} good, {bad} bad)" if good + bad else ""
     console.print(
         Text(
-            f"{len(outcome.history)} {outcome.history.kind}s, {len(outcome.steps)} probes{judged}"
-            f"{questions}, {outcome.seconds:.1f} s, probe: {outcome.request.probe}",
+            f"{plural(len(outcome.history), outcome.history.kind)}, "
+            f"{plural(len(outcome.steps), 'probe')}{judged}{questions}, "
+            f"{outcome.seconds:.1f} s, probe: {outcome.request.probe}",
             style="dim",
         )
     )

@@ -28,6 +28,8 @@ from poolbisect.probes.miniature import Tick
 from poolbisect.reporting.attribution import attribution, workaround
 
 _NONE = "-"
+_SUBJECT_WIDTH = 13
+"""Leaves the other columns their words at 80 columns."""
 _STYLES = {
     Verdict.GOOD: "green",
     Verdict.BAD: "bold red",
@@ -110,7 +112,9 @@ def show_contracts(findings: Sequence[ContractFinding], console: Console) -> Non
 
 def _table(report: RunReport) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("subject", overflow="fold", min_width=9)
+    names = [_broken(verdict.measurement.subject) for verdict in report.verdicts]
+    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
+    table.add_column("subject", overflow="fold", min_width=min(longest, _SUBJECT_WIDTH))
     table.add_column("accuracy\n(95 %)", no_wrap=True)
     table.add_column(f"against\n{report.scenario.judging.reference}", no_wrap=True)
     table.add_column("accept\nlength", no_wrap=True)
@@ -122,17 +126,22 @@ def _table(report: RunReport) -> Table:
     return table
 
 
+def _broken(subject: str) -> str:
+    """A name too wide for its column goes on after its kind, not in mid-word."""
+    return subject if len(subject) <= _SUBJECT_WIDTH else subject.replace(":", ":\n", 1)
+
+
 def _row(verdict: SubjectVerdict) -> list[Text]:
     measurement = verdict.measurement
     slots, memory = measurement.slots, measurement.memory
-    accesses = "not watched"
+    accesses = "not\nwatched"
     if memory.watched:
         accesses = f"{memory.reads} reads\n{memory.writes} writes" if memory.buffers else "none"
     style = _STYLES[verdict.verdict]
     if verdict.as_expected and verdict.verdict is Verdict.BAD:
         style = "red"
     return [
-        Text(measurement.subject, style="bold"),
+        Text(_broken(measurement.subject), style="bold"),
         Text(_accuracy(verdict)),
         Text(_change(verdict)),
         Text(_NONE if measurement.accept_length is None else f"{measurement.accept_length:.2f}"),
@@ -145,7 +154,7 @@ def _row(verdict: SubjectVerdict) -> list[Text]:
 def _accuracy(verdict: SubjectVerdict) -> str:
     measurement = verdict.measurement
     if measurement.accuracy is None:
-        return measurement.ended.value.replace("_", " ")
+        return measurement.ended.value.replace("_", "\n")
     interval = wilson(measurement.correct, measurement.answered)
     lines = [f"{measurement.accuracy:.3f}", f"{interval.low:.3f}-{interval.high:.3f}"]
     if measurement.answered != measurement.asked:
@@ -158,7 +167,7 @@ def _change(verdict: SubjectVerdict) -> str:
     if paired is None:
         return _NONE
     if not paired.lost and not paired.gained:
-        return "no question\ndiffers"
+        return "no answer\ndiffers"
     return (
         f"{100 * paired.difference:+.1f} pt\n{paired.lost} lost\n{paired.gained} gained\n"
         f"p {_p(paired.p_value)}"

@@ -172,7 +172,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report. `kind` is run, bisect, timeline or night; `started` an ISO time in UTC."""
+    """A whole report. `kind` is run, bisect, configuration bisect, timeline or night.
+
+    `started` is an ISO time in UTC.
+    """
 
     kind: str
     name: str

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from poolbisect.errors import UsageError
 from poolbisect.reporting.contents.bisect import bisect_report
+from poolbisect.reporting.contents.config_bisect import config_bisect_report
 from poolbisect.reporting.contents.nightly import nightly_report
 from poolbisect.reporting.contents.nights import earlier_nights
 from poolbisect.reporting.contents.run import RunAnswers, run_report
@@ -13,6 +14,7 @@ from poolbisect.reporting.contents.timeline import timeline_report
 from poolbisect.reporting.contents.trend import earlier_runs
 from poolbisect.reporting.documents.answers import AnswerLine, read_answers
 from poolbisect.reporting.documents.bisect import BisectDocument
+from poolbisect.reporting.documents.config_bisect import ConfigBisectDocument
 from poolbisect.reporting.documents.nightly import NightlyDocument
 from poolbisect.reporting.documents.reading import AnyDocument
 from poolbisect.reporting.documents.run import RunDocument
@@ -28,6 +30,8 @@ def report_of(document: AnyDocument, folder: Path) -> Report:
             return run_report(document, _answers(document, folder), trend)
         case BisectDocument():
             return bisect_report(document)
+        case ConfigBisectDocument():
+            return config_bisect_report(document)
         case TimelineDocument():
             return timeline_report(document)
         case NightlyDocument():

@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,6 +22,7 @@ from poolbisect.errors import InfrastructureError, UsageError
 from poolbisect.store.schema import MIGRATIONS, migrate
 
 BUSY_SECONDS = 60.0
+IMPORT_SECONDS = 600.0
 Document = Mapping[str, Any]
 Line = Mapping[str, Any]
 # What a document that is no whole run makes of itself on the way in.
@@ -105,6 +107,30 @@ class Store:
         with self._plainly(), self._transaction() as connection:
             yield connection
 
+    @contextmanager
+    def importing(self, folder: Path) -> Iterator[bool]:
+        """Whether what lies below `folder` has still to be read in; only one process is inside.
+
+        A block that ends without an error marks the folder as read in; one that is cut off leaves
+        it to the next, which finds the part that was recorded and goes on.
+
+        InfrastructureError if another process is inside for ten minutes.
+        """
+        # A lock of its own: the one of `_prepare` would keep others from opening the file.
+        lock = FileLock(self.path.with_name(f"{self.path.name}.import.lock"))
+        with self._plainly(IMPORT_SECONDS):
+            lock.acquire(timeout=IMPORT_SECONDS)
+        try:
+            name = str(folder.resolve())
+            wanted = not self.query("SELECT 1 FROM imports WHERE folder = ?", (name,))[1]
+            yield wanted
+            if wanted:
+                ended = datetime.now(UTC).isoformat(timespec="seconds")
+                with self.writing() as connection:
+                    connection.execute("INSERT INTO imports VALUES (?, ?)", (name, ended))
+        finally:
+            lock.release()
+
     def query(
         self, sql: str, values: Sequence[Any] = ()
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -132,7 +158,7 @@ class Store:
         self._connection.execute("COMMIT")
 
     @contextmanager
-    def _plainly(self) -> Iterator[None]:
+    def _plainly(self, waited: float = BUSY_SECONDS) -> Iterator[None]:
         """SQLite's and the system's errors as one sentence that names the file."""
         try:
             yield
@@ -148,7 +174,7 @@ class Store:
             ) from error
         except Timeout as error:
             raise InfrastructureError(
-                f"{self.path}: another process holds its lock for more than {BUSY_SECONDS:g} s"
+                f"{self.path}: another process holds its lock for more than {waited:g} s"
             ) from error
         except OSError as error:
             raise InfrastructureError(

@@ -126,6 +126,10 @@ def import_nights(store: Store, out: Path) -> tuple[str, ...]:
     for path in sorted(out.glob("nightly/*/result.json")):
         try:
             document = json_object(read_source(path))
+        except UsageError as error:
+            problems.append(str(error))
+            continue
+        try:
             if document.get("schema") == SCHEMA:
                 record_night(store, document)
         except UsageError as error:

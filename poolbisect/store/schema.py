@@ -104,6 +104,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX night_rows_by_series ON night_rows (scenario, workload, role)",
         "CREATE INDEX night_rows_by_subject ON night_rows (scenario, workload, subject)",
     ),
+    (
+        # Folders whose runs and nights were all read in: a file alone does not say that.
+        """CREATE TABLE imports (
+            folder TEXT PRIMARY KEY,
+            ended TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID""",
+    ),
 )
 
 

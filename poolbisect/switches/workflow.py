@@ -70,7 +70,7 @@ def config_bisect(
     except KeyboardInterrupt:
         finding = finding or Finding(
             Answer.INTERRUPTED,
-            f"interrupted after {len(ledger.history)} launches; go on with --resume",
+            f"interrupted after {launches(len(ledger.history))}; go on with --resume",
         )
     except InfrastructureError as error:
         finding = finding or Finding(Answer.INFRASTRUCTURE, str(error))
@@ -86,6 +86,10 @@ def config_bisect(
         started=started,
         seconds=time.perf_counter() - clock,
     )
+
+
+def launches(count: int) -> str:
+    return f"{count} {'launch' if count == 1 else 'launches'}"
 
 
 def _tabulates(request: ConfigRequest, finding: Finding) -> bool:

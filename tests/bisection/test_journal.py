@@ -146,6 +146,7 @@ def test_decisions_are_events_and_come_back_as_commands(tmp_path: Path) -> None:
         assert journal.search.facts.suspects == (7,)
     assert replay_commands(read(path)) == [
         "poolbisect bisect --good c0 --bad c32 --repo 'a path/with spaces'",
+        "# 33 positions, from c0 to c32",
         "# c0: good",
         "poolbisect bisect --resume --suspect c7",
         "poolbisect bisect --resume --skip c3 --skip c3..c5",
@@ -165,6 +166,7 @@ def test_what_the_start_decided_is_printed_once(tmp_path: Path) -> None:
         journal.skip(4, 4, AT)
     assert replay_commands(read(path)) == [
         "poolbisect bisect --good c0 --bad c32 --repo 'a path/with spaces' --skip c3",
+        "# 33 positions, from c0 to c32",
         "# resumed",
         "poolbisect bisect --resume --skip c4",
     ]
@@ -219,7 +221,7 @@ def test_typed_again_the_same_commits_and_releases_are_skipped(
                 journal.ended(0, step(1)(ProbeRequest(0)), AT)
                 journal.skip(*span, AT)
                 wanted = journal.search.facts.blocked
-            _, *commands = replay_commands(read(path))
+            _, _, *commands = replay_commands(read(path))
             assert typed_again(history, commands).blocked == wanted
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -154,6 +155,31 @@ def test_what_fails_stops_nothing_else_and_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_database_that_lost_its_past_gets_it_back_and_damaged_files_are_failures(
+    four_nights: list[Ended], tmp_path: Path
+) -> None:
+    """After two of the four nights, with a database that was emptied."""
+    out = tmp_path / "reports"
+    shutil.copytree(four_nights[0].folder.parent.parent, out)
+    for night in four_nights[2:]:
+        shutil.rmtree(out / "nightly" / night.folder.name)
+    for name in ("", "-wal", "-shm"):
+        (out / f"poolbisect.sqlite{name}").unlink(missing_ok=True)
+    (out / "poolbisect.sqlite").touch()
+    damaged = out / "mimo-canary" / "damaged" / "result.json"
+    damaged.parent.mkdir()
+    damaged.write_text('{"schema"')
+    night = nightly(out, "--scenario", "mimo-canary", "--subject", "original")
+    assert night.findings == [("persistent", "mimo-canary", "under test")]
+    (failure,) = night.document["failures"]
+    assert failure["scenario"] == "night"
+    assert str(damaged) in failure["text"]
+    with Store(out / "poolbisect.sqlite") as store:
+        assert len(frames.nights(store)) == 3
+        assert len(frames.runs(store)) == 5  # each once, though it was read in and recorded
+
+
+@pytest.mark.slow
 def test_two_nights_at_once_on_one_database_are_both_recorded(tmp_path: Path) -> None:
     out = tmp_path / "reports"
     with ThreadPoolExecutor(2) as pool:
@@ -222,6 +248,7 @@ def test_an_interrupted_night_leaves_a_whole_document_and_what_was_measured(
     ("arguments", "words"),
     [
         (("--subject", "fixed"), "'fixed' is no subject"),
+        (("--scenario", "mimo-v2-flash"), "with the real SGLang: add --probe server"),
         (("--scenario", "mimo-canery"), "no scenario is named 'mimo-canery'"),
         (("--config", "nowhere.toml"), "nowhere.toml: no such file"),
         (("--repo", "/proc"), "/proc is no git repository"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -192,9 +193,78 @@ def test_a_new_database_is_filled_from_what_lies_below_the_reports(tmp_path: Pat
     opened, problems = open_history(out / "new.db", out)
     with opened as store:
         assert len(past(store)) == 2
-        assert all(str(damaged / "result.json") in problem for problem in problems)
-        assert len(problems) == len(import_nights(store, out)) + 1
+        assert [str(damaged / "result.json") in problem for problem in problems] == [True]
+        assert import_nights(store, out) == problems
         assert len(past(store)) == 2
+
+
+def nights_below(out: Path, days: int) -> None:
+    for day in range(1, days + 1):
+        folder = out / "nightly" / f"{day}"
+        folder.mkdir(parents=True)
+        (folder / "result.json").write_text(json.dumps(document(day)))
+
+
+@pytest.mark.parametrize("state", ["no bytes", "tables alone", "a part of the nights"])
+def test_a_database_that_no_import_has_filled_to_the_end_is_filled(
+    tmp_path: Path, state: str
+) -> None:
+    path = tmp_path / "results.db"
+    nights_below(tmp_path, 4)
+    if state == "no bytes":
+        path.touch()
+    else:
+        with Store(path) as store:
+            for day in range(1, 3) if state == "a part of the nights" else ():
+                record_night(store, document(day))
+    for _ in range(2):
+        opened, _ = open_history(path, tmp_path)
+        with opened as store:
+            assert len(past(store)) == 4
+
+
+def test_an_import_that_is_cut_off_is_done_again_and_one_that_ended_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "results.db"
+    nights_below(tmp_path, 3)
+
+    def cut_off(store: Store, out: Path) -> tuple[str, ...]:
+        record_night(store, document(1))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("poolbisect.nightly.history.import_nights", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            open_history(path, tmp_path)
+    opened, _ = open_history(path, tmp_path)
+    with opened as store:
+        assert len(past(store)) == 3
+    # A night that runs has a file before it has ended: it must not be read in as it stands.
+    (tmp_path / "nightly" / "4").mkdir()
+    (tmp_path / "nightly" / "4" / "result.json").write_text(json.dumps(document(4)))
+    opened, _ = open_history(path, tmp_path)
+    with opened as store:
+        assert len(past(store)) == 3
+
+
+def test_a_second_night_waits_until_the_first_has_read_the_past_in(tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    nights_below(tmp_path, 3)
+    with Store(path) as first, ThreadPoolExecutor(1) as pool:
+        with first.importing(tmp_path) as wanted:
+            assert wanted
+            second = pool.submit(nights_known, path, tmp_path)
+            with pytest.raises(TimeoutError):
+                second.result(timeout=0.3)
+            import_nights(first, tmp_path)
+        assert second.result(timeout=60) == 3
+
+
+def nights_known(path: Path, out: Path) -> int:
+    opened, _ = open_history(path, out)
+    with opened as store:
+        return len(past(store))
 
 
 def test_a_database_of_the_first_version_gains_the_nights_and_keeps_its_runs(

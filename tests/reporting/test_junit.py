@@ -61,3 +61,11 @@ def test_a_night_fails_by_series_and_errs_by_failure(tmp_path: Path) -> None:
     assert series.name == "mimo-canary: original"
     assert isinstance(failed.result[0], Error)
     assert "no wheel" in failed.result[0].message
+
+
+def test_a_night_takes_its_time_and_no_case_claims_to_take_none(tmp_path: Path) -> None:
+    folder = write_document(tmp_path / "n", night_document())
+    write_reports(folder, formats=["junit"])
+    suites = ElementTree.parse(folder / "junit.xml").getroot()
+    assert [float(one.attrib["time"]) for one in (suites, suites[0])] == [60.0, 60.0]
+    assert all("time" not in case.attrib for case in suites.iter("testcase"))

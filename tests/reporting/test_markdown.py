@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -46,6 +47,31 @@ def test_any_limit_is_kept_by_whole_sections_and_said(report: Report, limit: int
     if limit >= 1500:
         left_out = [section.title for section in report.sections][len(titles) :]
         assert last == f"_Left out to stay under {limit:,} bytes: {', '.join(left_out)}._"
+
+
+@pytest.mark.parametrize("limit", range(60, 700, 20))
+def test_a_limit_too_small_for_the_head_cuts_no_paragraph_in_two(
+    report: Report, limit: int
+) -> None:
+    paragraphs = markdown(report).split("\n\n")
+    *kept, line = markdown(report, limit).rstrip("\n").split("\n\n")
+    assert kept == paragraphs[: len(kept)]
+    assert f"{limit:,} bytes" in line
+
+
+def test_a_column_of_pictures_is_left_out_though_a_subject_has_none(make_run: MakeRun) -> None:
+    folder = make_run()
+    whole = read_document(folder)
+    document = json.loads((folder / "result.json").read_text())
+    assert " to " not in _header(markdown(report_of(whole, folder)))
+    for one in document["results"][::-1]:
+        one |= {"ended": "crashed", "accuracy": None, "interval": None, "verdict": "untestable"}
+        (folder / "result.json").write_text(json.dumps(document))
+        assert " to " not in _header(markdown(report_of(read_document(folder), folder)))
+
+
+def _header(text: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith("| subject |"))
 
 
 def test_the_limit_of_the_caller_is_used(make_run: MakeRun) -> None:

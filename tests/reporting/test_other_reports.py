@@ -145,6 +145,37 @@ def test_persistent_and_fixed_nights(tmp_path: Path) -> None:
     assert as_text(healthy.headline).startswith("Nothing is wrong: 1 series measured")
 
 
+def undecided_night(**more: Any) -> dict[str, Any]:
+    document = night_document(state=None) | {"verdict": "inconclusive", "exit_code": 4}
+    reason = "too few questions for a drop of 2.0 points; about 1039 questions would do"
+    document["rows"][0] |= {"verdict": "unknown", "reason": reason} | more
+    return document
+
+
+def test_an_inconclusive_night_says_why_and_what_would_do(tmp_path: Path) -> None:
+    found = report(tmp_path / "nightly" / "1", undecided_night())
+    why = "corrected on mimo-canary is unknown: too few questions for a drop of 2.0 points; "
+    why += "about 1039 questions would do."
+    assert as_text(found.headline) == f"The night is inconclusive: {why}"
+    assert why in [as_text(one.words) for one in blocks(found, "series") if isinstance(one, Prose)]
+    silent = report(tmp_path / "nightly" / "2", undecided_night(reason=""))
+    assert as_text(silent.headline).endswith("corrected on mimo-canary is unknown.")
+
+
+def test_a_first_night_without_a_gate_claims_nothing_of_drift_or_gates(tmp_path: Path) -> None:
+    first = night_document(state=None) | {"gate_health": []}
+    first["rows"][0] |= {"nights": 0, "mean7": None, "gate": None, "baseline": None}
+    found = report(tmp_path / "nightly" / "1", first)
+    assert "no night before to compare with" in as_text(found.headline)
+    assert "Too few nights to tell" in as_text(blocks(found, "drift")[0].words)
+    assert "No series of this night has a gate" in as_text(blocks(found, "gates")[0].words)
+    later = night_document(state=None) | {"gate_health": []}
+    later["rows"][0] |= {"trend": "steady"}
+    found = report(tmp_path / "nightly" / "2", later)
+    assert as_text(blocks(found, "drift")[0].words) == "No series drifts."
+    assert as_text(blocks(found, "gates")[0].words) == "Every gate is of use."
+
+
 def test_a_night_is_drawn_with_the_nights_before_it(tmp_path: Path) -> None:
     for night, (state, accuracy) in enumerate([(None, 0.776), ("new", 0.72), (None, 0.776)], 1):
         document = night_document(f"2026-06-0{night}T02:00:00.000+00:00", state, accuracy)

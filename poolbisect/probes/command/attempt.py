@@ -24,6 +24,7 @@ from poolbisect.probes.command.score_reading import (
     LostError,
     NoScoreError,
     Reading,
+    UnreadableError,
     read_file,
     read_output,
 )
@@ -35,8 +36,9 @@ LOG, STDOUT = "log.txt", "stdout.txt"
 class Ran:
     """A run that has ended: what ran where, how it ended, and its score.
 
-    `no_score`: why there is none, where one was looked for. `lost`: why its score counts for
-    nothing. `infra`: the line of its log that says that the host failed.
+    `no_score`: why there is none, where one was looked for; `unreadable` if one is stated there
+    all the same. `lost`: why its score counts for nothing. `infra`: the line of its log that says
+    that the host failed.
     """
 
     argv: tuple[str, ...]
@@ -46,6 +48,7 @@ class Ran:
     no_score: str = ""
     lost: str = ""
     infra: str | None = None
+    unreadable: bool = False
 
 
 def run_once(
@@ -76,12 +79,12 @@ def run_once(
         log=log,
         stdout=stdout,
     )
-    reading, no_score, lost = None, "", ""
+    reading, no_score, lost, unreadable = None, "", "", False
     if look_for_score and by_exit(finished).ending is Ending.MEASURED:
         try:
             reading = _read(options, place, before, expected(argv, options, place))
         except (NoScoreError, StaleError) as error:
-            no_score = str(error)
+            no_score, unreadable = str(error), isinstance(error, UnreadableError)
         except LostError as error:
             lost = str(error)
     infra = None
@@ -89,7 +92,7 @@ def run_once(
         infra = finished.failure
     elif reading is None and not options.any_failure_counts:
         infra = sign_of_infra(log, options.infra_patterns)
-    return Ran(filled, place, finished, reading, no_score, lost, infra)
+    return Ran(filled, place, finished, reading, no_score, lost, infra, unreadable)
 
 
 def expected(argv: Sequence[str], options: CommandOptions, place: Place) -> int | None:

@@ -55,11 +55,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 class Silent(NamedTuple):
     """A run without a score: why; and whether that is the command's way, or the host's fault, or
-    that of a commit which cannot be run."""
+    that of a commit which cannot be run; and whether it states a score that cannot be read."""
 
     reason: str
     is_usual: bool = True
     is_infra: bool = False
+    is_unreadable: bool = False
 
 
 Look = Callable[[int], Reading | Silent]
@@ -70,7 +71,8 @@ def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look)
     """How to judge.
 
     Raises:
-        UsageError: a score was asked for and neither end's run has one that can be judged.
+        UsageError: an end's run states a score that cannot be read, or a score was asked for and
+            neither end's run has one that can be judged.
         InfrastructureError: the host failed at the ends, so that it cannot be seen what there is.
     """
     if options.bad_if is BadIf.CRASH:
@@ -86,7 +88,7 @@ def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look)
             asked=options.asked,
             flaky=options.flaky is not False,
         )
-    look = functools.cache(look)
+    look = functools.cache(functools.partial(_readable, options, look))
     seen = look(0)
     if isinstance(seen, Silent) and (options.wants_score or not seen.is_usual):
         newer = look(-1)
@@ -96,6 +98,19 @@ def decide(options: CommandOptions, argv: Sequence[str], find: Find, look: Look)
     if isinstance(seen, Silent):
         return _by_exit(options, "the first run gave no score, so the exit status judges")
     return _by_score(options, argv, find, look, seen)
+
+
+def _readable(options: CommandOptions, look: Look, end: int) -> Reading | Silent:
+    """What is seen at an end. UsageError for a score that cannot be read: the user means it."""
+    seen = look(end)
+    if isinstance(seen, Silent) and seen.is_unreadable:
+        ways = ["let the command give one score that can be read"]
+        if not options.chooses_score:
+            ways.append("choose it with --score-regex")
+        if not options.wants_score:
+            ways.append("judge by the exit status with --bad-if exit")
+        raise UsageError(f"{_words(seen)}; {', or '.join(ways)}.")
+    return seen
 
 
 def _silent(options: CommandOptions, older: Silent, newer: Silent) -> Decision:

@@ -86,7 +86,8 @@ def probed(ran: Ran, decision: Decision, order: QuestionOrder, **more: Any) -> P
         "judged_by": decision.why,
         **more,
     }
-    evidence: dict[str, Any] = {"detail": seen.note, "log": LOG, "provenance": provenance}
+    detail = f"{seen.note} ({decision.why})"
+    evidence: dict[str, Any] = {"detail": detail, "log": LOG, "provenance": provenance}
     if finished.left:
         evidence["left_running"] = list(finished.left)
     if finished.stuck:

@@ -23,6 +23,11 @@ class BadIf(StrEnum):
     CRASH = "crash"
 
 
+_ABOUT_SCORES = (
+    *("score_file", "score_key", "score_regex", "metric", "scale", "asked", "threshold"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
     """`score_file`: where the command writes its score, with placeholders, relative to where it
@@ -51,7 +56,7 @@ class CommandOptions:
 
     def __post_init__(self) -> None:
         if self.bad_if in (BadIf.EXIT, BadIf.CRASH):
-            for name in ("score_file", "score_key", "score_regex", "metric", "threshold", "asked"):
+            for name in _ABOUT_SCORES:
                 if getattr(self, name) is not None:
                     raise UsageError(
                         f"{option(name)} is about a score, which --bad-if {self.bad_if} does not "
@@ -83,12 +88,13 @@ class CommandOptions:
     @property
     def wants_score(self) -> bool:
         """Whether the user said that there is a score."""
-        said = (self.score_file, self.score_key, self.score_regex, self.metric, self.threshold)
-        return (
-            self.bad_if is BadIf.SCORE
-            or self.asked is not None
-            or any(one is not None for one in said)
-        )
+        said = any(getattr(self, name) is not None for name in _ABOUT_SCORES)
+        return said or self.bad_if is BadIf.SCORE
+
+    @property
+    def chooses_score(self) -> bool:
+        """Whether the user said where in the output or the file the score is."""
+        return self.score_key is not None or self.score_regex is not None
 
 
 def option(name: str) -> str:

@@ -171,7 +171,7 @@ class CommandProbe:
             return Silent(words, is_usual=False, is_infra=True)
         if by_exit(ran.finished).ending is not Ending.MEASURED:
             return Silent(f"{in_words(ran.finished)}: {last_line(folder / LOG)}", is_usual=False)
-        return Silent(words)
+        return Silent(words, is_unreadable=ran.unreadable)
 
     def _run(self, request: ProbeRequest, attempt: Attempt, *, look_for_score: bool) -> Ran:
         commit = self._commit(request.position)

@@ -10,18 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from poolbisect.errors import UsageError
-from poolbisect.formats import Choice, ScoreFile, read_score
-from poolbisect.formats.reading import parse_bytes
+from poolbisect.formats import Choice, ScoreFile, lm_eval_table
+from poolbisect.formats.printed_lines import statements
+from poolbisect.formats.reading import parse_bytes, parse_score
 from poolbisect.formats.score_file import QuestionId, Source, fraction, optional_number, whole
 from poolbisect.formats.source_file import read_source, source_of
+from poolbisect.formats.terminal_text import segments
 from poolbisect.probes.command.options import CommandOptions
 
 _TAIL = 1 << 26
 _LOST = re.compile(r"(\d+) of (\d+) questions were answered")
+_NONE_THERE = re.compile(r"(:\d+)?: (no score|not JSON|the JSON breaks off|holds a JSON)")
 
 
 class NoScoreError(Exception):
     """There is no score, or none that can be read; the message names the file and the line."""
+
+
+class UnreadableError(NoScoreError):
+    """A score is stated, and it cannot be read as one, so that it must not pass for none."""
 
 
 class LostError(Exception):
@@ -55,12 +62,14 @@ def read_file(path: Path, options: CommandOptions, asked: int | None) -> Reading
     Raises:
         NoScoreError, LostError.
     """
+    source = Source(path)
     try:
-        if options.score_key is not None or options.score_regex is not None:
-            return _chosen(read_source(path), options, asked)
-        return _known(read_score(path, _choice(options, path.suffix, asked)), asked)
+        source = read_source(path)
+        if options.chooses_score:
+            return _chosen(source, options, asked)
+        return _known(parse_score(source, _choice(options, path.suffix, asked)), asked)
     except UsageError as error:
-        raise _problem(error) from error
+        raise _problem(error, source, options) from error
 
 
 def read_output(stdout: Path, log: Path, options: CommandOptions, asked: int | None) -> Reading:
@@ -69,21 +78,21 @@ def read_output(stdout: Path, log: Path, options: CommandOptions, asked: int | N
     Raises:
         NoScoreError, LostError.
     """
-    data = _tail(stdout)
+    source = source_of(Path("standard output"), _tail(stdout))
     try:
-        if options.score_key is not None or options.score_regex is not None:
-            return _chosen(source_of(Path("standard output"), data), options, asked)
+        if options.chooses_score:
+            return _chosen(source, options, asked)
         choice = _choice(options, "", asked)
-        reading = _known(parse_bytes(data, "standard output", choice), asked)
+        reading = _known(parse_score(source, choice), asked)
     except UsageError as error:
-        raise _problem(error) from error
+        raise _problem(error, source, options) from error
     if reading.asked is not None:
         return reading
     try:
         whole_log = _known(parse_bytes(_tail(log), "the log", choice), asked)
     except UsageError as error:
         if _LOST.search(str(error)):
-            raise _problem(error) from error
+            raise _problem(error, source, options) from error
         return reading
     return whole_log if whole_log.score == reading.score else reading
 
@@ -206,11 +215,23 @@ def _number(text: Any) -> float | None:
         return None
 
 
-def _problem(error: UsageError) -> NoScoreError | LostError:
-    found = _LOST.search(str(error))
+def _problem(
+    error: UsageError, source: Source, options: CommandOptions
+) -> NoScoreError | LostError:
+    words = str(error)
+    found = _LOST.search(words)
     if found and int(found[1]) < int(found[2]):
-        return LostError(str(error))
-    return NoScoreError(str(error))
+        return LostError(words)
+    none_there = _NONE_THERE.match(words.removeprefix(str(source.path)))
+    if none_there and (options.chooses_score or not _states_score(source)):
+        return NoScoreError(words)
+    return UnreadableError(words)
+
+
+def _states_score(source: Source) -> bool:
+    """Whether some line states a score, in a text that was taken for another format."""
+    shown, _ = segments(source.text)
+    return lm_eval_table.matches(shown) or any(any(statements(segment)) for segment in shown)
 
 
 def _tail(file: Path) -> bytes:

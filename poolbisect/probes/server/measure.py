@@ -130,6 +130,12 @@ def drift_words(passes: tuple[Pass, ...]) -> str | None:
     )
 
 
+def doubt_of(measurement: Measurement) -> str:
+    """Why a measured score is not to be trusted: NaN in the server's log, or a drift; empty if
+    nothing speaks against it."""
+    return "; ".join(measurement.provenance.get("doubts", ()))
+
+
 def _measurement(subject: str, run: ServerRun, asked: int) -> Measurement:
     first = run.passes[0] if run.passes else None
     chosen = run.passes[-1] if run.passes and run.finding.end is not ServerEnd.MEASURED else first
@@ -145,6 +151,9 @@ def _measurement(subject: str, run: ServerRun, asked: int) -> Measurement:
         details.append(run.traces.trouble)
     provenance = dict(run.provenance)
     provenance["ending"] = run.finding.end.value
+    doubts = [note for one in run.passes for note in one.doubts]
+    if doubts or drift:
+        provenance["doubts"] = list(dict.fromkeys([*doubts, *([drift] if drift else [])]))
     if len(run.passes) > 1:
         provenance["rounds"] = [_round_facts(one) for one in run.passes]
     return Measurement(

@@ -34,7 +34,8 @@ class HowToAsk:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What one pass saw. `notes` are remarks that do not change how it ended."""
+    """What one pass saw. `notes` are remarks that do not change how it ended; `doubts` are those
+    of them for which its score is not to be trusted."""
 
     finding: Finding
     answers: tuple[Answer, ...]
@@ -43,6 +44,10 @@ class Pass:
     tokens: int
     flushed: bool
     notes: tuple[str, ...] = ()
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        return tuple(note for note in self.notes if note.startswith(_NAN_NOTE))
 
     @property
     def tally(self) -> Tally:
@@ -54,6 +59,7 @@ class Pass:
         return "".join(_CHARACTER.get(answer.outcome, "0") for answer in self.answers)
 
 
+_NAN_NOTE = "the server's log reports NaN"
 _CHARACTER = {Outcome.RIGHT: "1", Outcome.UNANSWERED: "-"}
 
 
@@ -165,7 +171,7 @@ def _notes(serving: Serving, answers: tuple[Answer, ...], since: int) -> tuple[s
         notes.append(f"{tally.lost} of {tally.asked} questions were lost and do not count")
     nan = mentions_nan(serving.log.text(since))
     if nan is not None:
-        notes.append(f"the server's log reports NaN: {nan}")
+        notes.append(f"{_NAN_NOTE}: {nan}")
     return tuple(notes)
 
 

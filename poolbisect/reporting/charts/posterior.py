@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from poolbisect.reporting.charts.shapes import Chart, Label, Line, Rect, Scale, Shape
+from poolbisect.reporting.numbers import plural
 
 WIDTH, HEIGHT = 760, 190
 LEFT, RIGHT, TOP, BOTTOM = 48, 8, 18, 46
@@ -37,8 +38,8 @@ def posterior_chart(weights: Sequence[tuple[str, float]], noun: str) -> Chart:
     shapes.append(Label((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, order, "middle", "tick"))
     return Chart(
         f"Probability of each {noun}",
-        f"The likeliest is {name} with {100 * weight:.2f} %; {len(weights)} {noun}s hold at least "
-        "0.05 %.",
+        f"The likeliest is {name} with {100 * weight:.2f} %; "
+        f"{plural(len(weights), noun)} {'holds' if len(weights) == 1 else 'hold'} at least 0.05 %.",
         WIDTH,
         HEIGHT,
         tuple(shapes),

@@ -155,7 +155,7 @@ def _facts(document: BisectDocument) -> tuple[Fact, ...]:
     searched = f"{document.good.called} to {document.bad.called}"
     facts.append(Fact(f"{document.history}s searched", f"{document.commits:,}", searched))
     if document.probes is not None:
-        note = f"{numbers.count(document.questions)} questions" if document.questions else ""
+        note = numbers.plural(document.questions, "question") if document.questions else ""
         facts.append(Fact("probes", f"{document.probes:,}", note))
     facts.append(Fact("exit code", str(document.exit_code), numbers.seconds(document.seconds)))
     return tuple(facts)

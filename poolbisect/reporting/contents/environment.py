@@ -7,20 +7,28 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from poolbisect.errors import UsageError
 from poolbisect.reporting.documents.run import RunDocument
 from poolbisect.reporting.model import Block, Cell, Column, Commands, Section, Table
 from poolbisect.reporting.numbers import NONE
+from poolbisect.scenario import scenario_names
+from poolbisect.subject import parse_subject
 
 
 def environment_section(document: RunDocument) -> Section:
     """Commands, versions, what differs between the subjects, and the scenario's settings."""
     lines = [command_line(document.command)] if document.command else []
-    again = _again(document)
-    if again not in lines:
+    again = None if document.command else _again(document)
+    if again is not None:
         lines.append(again)
     if document.report:
         lines.append(f"poolbisect report {shlex.quote(document.report)}")
-    blocks: list[Block] = [Commands("Commands: as it was run, or again", tuple(lines))]
+    blocks: list[Block] = []
+    if lines:
+        label = "Commands: as it was run, and what is made of it"
+        if again is not None:
+            label = "Commands: to run it again, and what is made of it"
+        blocks.append(Commands(label, tuple(lines)))
     if document.environment:
         blocks.append(settings_table("Environment", document.environment))
     blocks.append(_provenance(document))
@@ -63,7 +71,18 @@ def _value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _again(document: RunDocument) -> str:
+def _again(document: RunDocument) -> str | None:
+    """The command of a run that was not started by one, None where it cannot be told from here:
+    on a real server, from a scenario's file, or at a commit, which lies in some repository."""
+    miniature = any("memory" in one.provenance for one in document.results)
+    if not miniature or document.scenario not in scenario_names():
+        return None
+    try:
+        subjects = [parse_subject(one.subject) for one in document.results]
+    except UsageError:
+        return None
+    if any(subject.kind == "commit" for subject in subjects):
+        return None
     words = ["poolbisect", "run", document.scenario]
     for result in document.results:
         if result.subject != document.reference or len(document.results) == 1:

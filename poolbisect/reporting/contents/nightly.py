@@ -46,8 +46,8 @@ def nightly_report(document: NightlyDocument, nights: Sequence[Night]) -> Report
         _findings(document),
         _series(document),
         nights_section(nights),
-        _notes("drift", "Drift", document.drift, "No series drifts."),
-        _notes("gates", "Gate health", document.gate_health, "Every gate is of use."),
+        _notes("drift", "Drift", document.drift, _no_drift(document)),
+        _notes("gates", "Gate health", document.gate_health, _no_gate_at_fault(document)),
         _failures(document),
         plain_environment(document.command, document.environment, document.report),
     ]
@@ -85,18 +85,35 @@ def _headline(document: NightlyDocument) -> Words:
         return in_words(words + ".")
     if by_state["persistent"]:
         one = by_state["persistent"][0]
-        many = numbers.plural(len(by_state["persistent"]), "regression")
-        return in_words(f"Nothing new; {many} still there: {one.subject} on {one.scenario}.")
+        count = numbers.plural(len(by_state["persistent"]), "regression")
+        return in_words(f"Nothing new; {count} still there: {one.subject} on {one.scenario}.")
     if by_state["fixed"]:
         one = by_state["fixed"][0]
         return in_words(f"Fixed: {one.subject} on {one.scenario}; nothing else is wrong.")
     if document.exit_code == 0:
         many = numbers.plural(len(document.rows), "series", "series")
+        if not any(one.nights for one in document.rows):
+            return (f"Nothing is wrong: {many} measured, with no night before to compare with.",)
         return (f"Nothing is wrong: {many} measured, none below its baseline or its past.",)
     if document.failures:
         one_failure = document.failures[0]
         return in_words(f"{one_failure.scenario}: {one_failure.text.rstrip('.')}.")
-    return (f"The night is {document.verdict.replace('_', ' ')}.",)
+    words = f"The night is {document.verdict.replace('_', ' ')}"
+    undecided = _undecided(document)
+    if not undecided:
+        return (f"{words}.",)
+    more = f", and {len(undecided) - 1} more" if len(undecided) > 1 else ""
+    return in_words(f"{words}: {_why(undecided[0])}{more}.")
+
+
+def _undecided(document: NightlyDocument) -> tuple[Row, ...]:
+    return tuple(one for one in document.rows if one.verdict not in ("good", "bad"))
+
+
+def _why(one: Row) -> str:
+    """An undecided series with its reason."""
+    reason = one.reason.rstrip(".")
+    return f"{one.subject} on {one.scenario} is {one.verdict}" + (f": {reason}" if reason else "")
 
 
 def _words(one: Finding) -> Words:
@@ -176,7 +193,8 @@ def _series(document: NightlyDocument) -> Section | None:
     words = (
         "Band: mean of the seven nights before ± 2 standard deviations. Intervals: Wilson, 95 %."
     )
-    return Section("series", "Series", (table, Prose((words,))))
+    why = (Prose(in_words(f"{_why(one)}."), Tone.WARNING) for one in _undecided(document))
+    return Section("series", "Series", (table, *why, Prose((words,))))
 
 
 def _past(one: Row) -> tuple[float, ...]:
@@ -230,6 +248,20 @@ def _link(folder: str) -> str | None:
     if folder.startswith("/") or ":" in folder.split("/", 1)[0] or "\\" in folder:
         return None
     return quote(f"./{folder}/report.html")
+
+
+def _no_drift(document: NightlyDocument) -> str:
+    """What an empty list of drifts means: a series has a trend from its third night on."""
+    told = sum(one.trend is not None for one in document.rows)
+    if not told:
+        return "Too few nights to tell whether a series drifts."
+    few = len(document.rows) - told
+    return "No series drifts." + (f" Too few nights to tell of {few} of them." if few else "")
+
+
+def _no_gate_at_fault(document: NightlyDocument) -> str:
+    gated = any(one.gate is not None for one in document.rows)
+    return "Every gate is of use." if gated else "No series of this night has a gate."
 
 
 def _notes(name: str, title: str, notes: Sequence[str], none: str) -> Section:

@@ -13,6 +13,7 @@ from poolbisect.formats.json_text import json_object
 from poolbisect.formats.source_file import read_source
 from poolbisect.reporting import numbers
 from poolbisect.reporting.contents.bisect import VERDICTS as BISECT_VERDICTS
+from poolbisect.reporting.contents.config_bisect import VERDICTS as CONFIG_VERDICTS
 from poolbisect.reporting.contents.nightly import VERDICTS as NIGHTLY_VERDICTS
 from poolbisect.reporting.contents.nights import Night
 from poolbisect.reporting.contents.run import VERDICTS as RUN_VERDICTS
@@ -42,6 +43,18 @@ class _Bisected(Document, frozen=True, kw_only=True):
     scenario: str | None = None
     culprit: Entry | None = None
     reason: str = ""
+
+
+class _Configured(Document, frozen=True, kw_only=True):
+    schema: str
+    verdict: str
+    exit_code: int
+    subject: str
+    scenario: str | None = None
+    reason: str = ""
+    started: str = ""
+    seconds: float = 0.0
+    culprit: tuple[str, ...] | None = None
 
 
 class _Night(Night, frozen=True, kw_only=True):
@@ -102,6 +115,8 @@ def _listed(path: Path) -> Iterator[Listed]:
                 yield _of_run(path.parent, msgspec.json.decode(data, type=ScoredRun))
             case "poolbisect.bisect/1":
                 yield _of_bisect(path.parent, msgspec.json.decode(data, type=_Bisected))
+            case "poolbisect.config-bisect/1":
+                yield _of_config(path.parent, msgspec.json.decode(data, type=_Configured))
             case "poolbisect.nightly/1":
                 yield _of_night(path.parent, msgspec.json.decode(data, type=_Night))
             case "poolbisect.timeline/1":
@@ -128,6 +143,14 @@ def _of_bisect(folder: Path, found: _Bisected) -> Listed:
         words = f"{found.culprit.called} {found.culprit.title}"
     name = f"{found.good.called}..{found.bad.called}"
     return Listed(folder, "bisect", name, found.started, word, tone, words, found.seconds)
+
+
+def _of_config(folder: Path, found: _Configured) -> Listed:
+    word, tone = CONFIG_VERDICTS.get(found.verdict, (found.verdict, Tone.WARNING))
+    words = ", ".join(found.culprit or ()) or found.reason
+    name = f"{found.scenario}, {found.subject}" if found.scenario else found.subject
+    kind = "configuration bisect"
+    return Listed(folder, kind, name, found.started, word, tone, words, found.seconds)
 
 
 def _of_night(folder: Path, night: _Night) -> Listed:

@@ -10,17 +10,21 @@ from poolbisect.errors import UsageError
 from poolbisect.formats.json_text import json_object
 from poolbisect.formats.source_file import read_source
 from poolbisect.reporting.documents.bisect import BisectDocument
+from poolbisect.reporting.documents.config_bisect import ConfigBisectDocument
 from poolbisect.reporting.documents.nightly import NightlyDocument
 from poolbisect.reporting.documents.run import RunDocument
 from poolbisect.reporting.documents.timeline import TimelineDocument
 
 RESULT = "result.json"
 
-AnyDocument = RunDocument | BisectDocument | TimelineDocument | NightlyDocument
+AnyDocument = (
+    RunDocument | BisectDocument | ConfigBisectDocument | TimelineDocument | NightlyDocument
+)
 
 _DOCUMENTS: dict[str, type[AnyDocument]] = {
     "poolbisect.run/1": RunDocument,
     "poolbisect.bisect/1": BisectDocument,
+    "poolbisect.config-bisect/1": ConfigBisectDocument,
     "poolbisect.timeline/1": TimelineDocument,
     "poolbisect.nightly/1": NightlyDocument,
 }

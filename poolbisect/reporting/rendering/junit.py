@@ -29,13 +29,14 @@ def write_junit(report: Report, path: Path) -> None:
     document = JUnitXml("poolbisect")
     document.add_testsuite(suite)
     document.update_statistics()  # type: ignore[no-untyped-call]
+    # Cases leave out what they were not timed for, and what lay between them.
+    suite.time = document.time = max(report.seconds, sum(case.seconds for case in report.cases))
     document.write(str(path), pretty=True)
 
 
 def _case(case: Case, report: Report) -> TestCase:
-    test = TestCase(
-        visible(case.name), f"poolbisect.{report.kind}.{visible(report.name)}", case.seconds
-    )
+    classname = f"poolbisect.{report.kind}.{visible(report.name)}"
+    test = TestCase(visible(case.name), classname, case.seconds or None)
     kind = _RESULTS.get(case.outcome)
     if kind is not None:
         result = kind(visible(case.message), visible(report.verdict))

@@ -34,8 +34,9 @@ _MEANS_SOMETHING = re.compile(r"([\\`*_{}\[\]<>()#+!|~$&@:])")
 def markdown(report: Report, limit: int = STEP_SUMMARY_LIMIT) -> str:
     """The report in at most `limit` bytes of UTF-8.
 
-    What does not fit is left out by whole sections from the end on, and a line says which. The
-    verdict comes first and stays longest; only a limit too small for it cuts into it.
+    What does not fit is left out by whole sections from the end on, and a line says which. A
+    limit too small for the head leaves out its paragraphs, the verdict last; only one too small
+    for the verdict's line cuts into that.
     """
     parts = [_head(report), *(_section(section) for section in report.sections)]
     sizes = [len(part.encode()) + 1 for part in parts]
@@ -48,8 +49,15 @@ def markdown(report: Report, limit: int = STEP_SUMMARY_LIMIT) -> str:
             return "\n".join([*parts[:kept], line])
     line = f"_Cut to {limit:,} bytes._\n"
     room = max(0, limit - len(line.encode()) - 2)
-    head = parts[0].encode()[:room].decode(errors="ignore")
-    return (head + "\n\n" + line).encode()[:limit].decode(errors="ignore")
+    kept_head, *others = _head_parts(report)
+    if len(kept_head.encode()) > room:
+        kept_head = kept_head.encode()[:room].decode(errors="ignore").rstrip("\\")
+        others = []
+    for part in others:
+        if len(f"{kept_head}\n\n{part}".encode()) > room:
+            break
+        kept_head += f"\n\n{part}"
+    return (kept_head + "\n\n" + line).encode()[:limit].decode(errors="ignore")
 
 
 def escaped(text: str) -> str:
@@ -76,21 +84,21 @@ def code(text: str) -> str:
 
 
 def _head(report: Report) -> str:
-    lines = [
-        f"# {_SIGNS[report.tone]}{escaped(report.name)}: {escaped(report.verdict)}",
-        "",
-        f"**{_words(report.headline)}**" if report.headline else "",
-        "",
-    ]
-    for words in report.summary:
-        lines += [_words(words), ""]
+    return "\n\n".join(_head_parts(report)) + "\n"
+
+
+def _head_parts(report: Report) -> list[str]:
+    """The paragraphs above the sections, the line of the verdict first."""
+    parts = [f"# {_SIGNS[report.tone]}{escaped(report.name)}: {escaped(report.verdict)}"]
+    if report.headline:
+        parts.append(f"**{_words(report.headline)}**")
+    parts += [_words(words) for words in report.summary]
     if report.facts:
-        lines += ["| | |", "|---|---|"]
-        lines += [f"| {escaped(fact.label)} | {_fact(fact)} |" for fact in report.facts]
-        lines.append("")
+        rows = [f"| {escaped(fact.label)} | {_fact(fact)} |" for fact in report.facts]
+        parts.append("\n".join(["| | |", "|---|---|", *rows]))
     when = f"{moment(report.started)}, " if report.started else ""
-    lines.append(escaped(f"{when}{seconds(report.seconds)}, exit code {report.exit_code}."))
-    return "\n".join(lines) + "\n"
+    parts.append(escaped(f"{when}{seconds(report.seconds)}, exit code {report.exit_code}."))
+    return parts
 
 
 def _fact(fact: Fact) -> str:
@@ -130,7 +138,7 @@ def _table(table: Table) -> list[str]:
     shown = [
         at
         for at, _ in enumerate(table.columns)
-        if not table.rows or any(row[at].chart is None for row in table.rows)
+        if not table.rows or _has_text([row[at] for row in table.rows])
     ]
     columns = [table.columns[at] for at in shown]
     lines = [
@@ -147,6 +155,13 @@ def _table(table: Table) -> list[str]:
         summary = html.escape(one_line(table.caption)).replace("@", "@\u2060")
         return [f"<details><summary>{summary}</summary>", "", *lines, "", "</details>"]
     return [caption, "", *lines]
+
+
+def _has_text(column: list[Cell]) -> bool:
+    """Whether a column is there without pictures; beside a picture its numbers are in another."""
+    return any(cell.text or cell.marked is not None for cell in column) and not any(
+        cell.chart is not None for cell in column
+    )
 
 
 def _cell(cell: Cell) -> str:

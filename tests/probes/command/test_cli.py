@@ -67,6 +67,17 @@ def test_a_bisect_from_the_command_line(
     assert "Traceback" not in err
 
 
+def test_a_score_that_cannot_be_read_is_one_sentence(builder: Any, cli: Any) -> None:
+    for number in range(3):
+        builder.commit(str(number), {"n": str(number)})
+    ends = ("--good", "HEAD~2", "--bad", "HEAD", "--probe", "command", "--deterministic")
+    command = ("--", "sh", "-c", "echo Accuracy: 77.6")
+    code, out, err = ended(cli(builder.folder, "bisect", *ends, *command))
+    assert (code, out) == (2, "")
+    assert "standard output:1: Accuracy is 77.6" in err
+    assert "both ends" not in err.lower()
+
+
 @pytest.mark.slow
 def test_a_killed_bisect_goes_on_where_it_was(
     hostile: Any,

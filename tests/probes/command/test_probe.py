@@ -125,7 +125,8 @@ def test_it_runs_in_the_commit_and_says_what_ran(two: Any, bench: Any) -> None:
     assert (state, commits, folder) == ("bad", f"{head} {head}", str(attempt.folder))
     assert not where.startswith(str(two.folder))
     assert seen.evidence["log"] == "log.txt"
-    assert seen.evidence["detail"] == seen.observation.note == "exit status 3"
+    assert seen.observation.note == "exit status 3"
+    assert seen.evidence["detail"] == "exit status 3 (the exit status judges, as asked for)"
     ran = seen.evidence["provenance"]
     assert ran["command"] == ["sh", "-c", code.format(commit=head, attempt=attempt.folder)]
     assert (ran["commit"], ran["run_id"], ran["status"]) == (head, attempt.run_id, 3)
@@ -313,6 +314,72 @@ def test_a_score_that_was_asked_for_and_is_not_there_is_a_mistake(two: Any, benc
     with pytest.raises(UsageError, match="no score at either end"):
         probe.plan()
     probe.close()
+
+
+TWICE = "echo Accuracy: 0.776; echo Accuracy: 0.776"
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "message"),
+    [
+        ("echo Accuracy: 776", CommandOptions(), r"output:1: Accuracy is 776, .*--bad-if exit\.$"),
+        ("echo Accuracy: 776; exit 1", CommandOptions(), r"output:1: Accuracy is 776"),
+        ("echo Accuracy: 776", CommandOptions(scale=100), r"output:1: Accuracy is 776, above 100"),
+        ("echo Accuracy: 77.6", CommandOptions(flaky=False), r"output:1: .*give --scale 100"),
+        ("echo; " + TWICE, CommandOptions(), r"output:3: a second score.*--score-regex"),
+        ("echo '{\"id\": 1}'; echo Accuracy: 0.7", CommandOptions(), r"output:2: the JSON breaks"),
+        ("echo '{\"acc\": 776}'", CommandOptions(score_key="acc"), r"output:1: acc is 776"),
+        (
+            "echo '{\"accuracy\": 776}' > {attempt}/s.json",
+            CommandOptions(score_file="{attempt}/s.json"),
+            r"s\.json:1: accuracy is 776",
+        ),
+    ],
+)
+def test_a_score_that_cannot_be_read_never_passes_for_none(
+    two: Any, bench: Any, code: str, options: CommandOptions, message: str
+) -> None:
+    runs = bench.folder / "runs"
+    probe = bench.open(sh(f"echo run >> {shlex.quote(str(runs))}; {code}"), options)
+    with pytest.raises(UsageError, match=message):
+        probe.plan()
+    probe.close()
+    assert len(runs.read_text().split()) == 1
+
+
+def test_at_the_newer_end_it_is_a_mistake_as_well(two: Any, bench: Any) -> None:
+    scores = "if grep -q bad state.txt; then echo Accuracy: nan; else echo Accuracy: 0.776; fi"
+    probe = bench.open(sh(scores))
+    with pytest.raises(UsageError, match=r"output:1: Accuracy is 'nan', not a score"):
+        probe.plan()
+    probe.close()
+
+
+@pytest.mark.parametrize("bad_if", [BadIf.EXIT, BadIf.CRASH])
+def test_where_scores_are_not_looked_at_they_may_be_anything(
+    two: Any, bench: Any, bad_if: BadIf
+) -> None:
+    seen = bench.once(sh(TWICE), CommandOptions(bad_if=bad_if))
+    assert seen.observation.verdict is Verdict.GOOD
+
+
+@pytest.mark.parametrize("said", ["nothing", '{"id": 1, "half', '{"level": "info"}', "[1, 2]"])
+def test_output_that_states_no_score_leaves_it_to_the_exit_status(
+    two: Any, bench: Any, said: str
+) -> None:
+    seen = bench.once(sh(f"echo {shlex.quote(said)}; exit 1"))
+    assert seen.observation.verdict is Verdict.BAD
+    judged = "the first run gave no score, so the exit status judges"
+    assert seen.evidence["detail"] == f"exit status 1 ({judged})"
+
+
+def test_a_scale_says_that_there_is_a_score(two: Any, bench: Any) -> None:
+    probe = bench.open(sh("echo nothing"), CommandOptions(scale=100))
+    with pytest.raises(UsageError, match="no score at either end"):
+        probe.plan()
+    probe.close()
+    with pytest.raises(UsageError, match="--scale is about a score, which --bad-if exit"):
+        CommandOptions(bad_if=BadIf.EXIT, scale=100)
 
 
 def test_a_failure_of_the_host_decides_nothing(two: Any, bench: Any) -> None:

@@ -66,7 +66,7 @@ def test_run_asks_a_server_and_keeps_what_ran(
 ) -> None:
     code, out, _ = poolbisect("run", "mimo-canary", *stand_in(), "--questions", "30", "--json")
     document = json.loads(out)
-    assert code == document["exit_code"] == 0
+    assert code == document["exit_code"] == 4  # nothing vouches for the score of one server
     (result,) = document["results"]
     assert (result["subject"], result["accuracy"], result["answered"]) == ("installed", 1.0, 30)
     assert result["provenance"]["command"][1] == str(STAND_IN)

@@ -60,10 +60,11 @@ def test_a_run_on_servers_is_judged_by_the_first_and_by_upstreams_gate(
 ) -> None:
     canary = load_scenario("mimo-canary")
     request = RunRequest(canary, questions=20)
-    good = run_on_servers(request, options(), tmp_path / "good")
-    assert (good.exit_code, good.scenario.judging.reference) == (0, "installed")
-    (verdict,) = good.verdicts
-    assert verdict.verdict is Verdict.GOOD
+    alone = run_on_servers(request, options(), tmp_path / "alone")
+    assert (alone.exit_code, alone.scenario.judging.reference) == (4, "installed")
+    (verdict,) = alone.verdicts
+    assert verdict.verdict is Verdict.UNKNOWN
+    assert "nothing to compare its score with" in verdict.reason
     assert "model: baseline mimo-miniature, run mimo-miniature-base" in verdict.baseline_note
 
 
