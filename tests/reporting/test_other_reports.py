@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from poolbisect.reporting.documents.reading import read_document
-from poolbisect.reporting.model import CaseOutcome, Figure, Report, Table, Tone, as_text
+from poolbisect.reporting.model import CaseOutcome, Figure, Prose, Report, Table, Tone, as_text
 from poolbisect.reporting.opening import report_of
 from tests.reporting.conftest import bisect_document, entry, night_document, write_document
 
@@ -157,7 +157,8 @@ def test_an_inconclusive_night_says_why_and_what_would_do(tmp_path: Path) -> Non
     why = "corrected on mimo-canary is unknown: too few questions for a drop of 2.0 points; "
     why += "about 1039 questions would do."
     assert as_text(found.headline) == f"The night is inconclusive: {why}"
-    assert why in [as_text(one.words) for one in blocks(found, "series") if isinstance(one, Prose)]
+    prose = [one for one in blocks(found, "series") if isinstance(one, Prose)]
+    assert why in [as_text(one.words) for one in prose]
     silent = report(tmp_path / "nightly" / "2", undecided_night(reason=""))
     assert as_text(silent.headline).endswith("corrected on mimo-canary is unknown.")
 

@@ -9,12 +9,12 @@ import pytest
 from poolbisect.errors import InfrastructureError, UsageError
 from poolbisect.evidence.verdict import Verdict
 from poolbisect.measurement import Ended
+from poolbisect.reporting.files import write_reports
 from poolbisect.switches import journal
-from poolbisect.switches.document import config_document
+from poolbisect.switches.document import config_document, encode
 from poolbisect.switches.finding import Answer
 from poolbisect.switches.launch import Launch, LaunchRequest, Traits, Watch
 from poolbisect.switches.ledger import Ledger
-from poolbisect.switches.markdown import markdown
 from poolbisect.switches.workflow import config_bisect
 from tests.switches.planted import PlantedOracle, asked, find_in, planted
 
@@ -137,4 +137,6 @@ def test_a_failing_host_is_an_answer(tmp_path: Path) -> None:
     document = config_document(report, tmp_path, ["poolbisect"], {})
     assert document["partial"]
     assert [one["ended"] for one in document["launches"]] == ["infra"] * 3
-    assert "infrastructure failure" in markdown(report, ["poolbisect"])
+    (tmp_path / "result.json").write_bytes(encode(document))
+    write_reports(tmp_path)
+    assert "infrastructure failure" in (tmp_path / "report.md").read_text()

@@ -85,8 +85,8 @@ def _headline(document: NightlyDocument) -> Words:
         return in_words(words + ".")
     if by_state["persistent"]:
         one = by_state["persistent"][0]
-        count = numbers.plural(len(by_state["persistent"]), "regression")
-        return in_words(f"Nothing new; {count} still there: {one.subject} on {one.scenario}.")
+        many = numbers.plural(len(by_state["persistent"]), "regression")
+        return in_words(f"Nothing new; {many} still there: {one.subject} on {one.scenario}.")
     if by_state["fixed"]:
         one = by_state["fixed"][0]
         return in_words(f"Fixed: {one.subject} on {one.scenario}; nothing else is wrong.")
@@ -102,8 +102,8 @@ def _headline(document: NightlyDocument) -> Words:
     undecided = _undecided(document)
     if not undecided:
         return (f"{words}.",)
-    more = f", and {len(undecided) - 1} more" if len(undecided) > 1 else ""
-    return in_words(f"{words}: {_why(undecided[0])}{more}.")
+    others = f"; and {len(undecided) - 1} more" if len(undecided) > 1 else ""
+    return in_words(f"{words}: {_why(undecided[0])}{others}.")
 
 
 def _undecided(document: NightlyDocument) -> tuple[Row, ...]:
