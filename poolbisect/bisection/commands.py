@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections.abc import Sequence
 
 from poolbisect.bisection.journal import Record
 from poolbisect.bisection.lines import Ended, Forget, Line, Resume, Skip, Suspect
@@ -17,6 +18,18 @@ def summary(seen: Observation) -> str:
     return f"{seen.correct}/{seen.asked}" if seen.asked else str(seen.ending)
 
 
+def _out(command: Sequence[str]) -> tuple[str, ...]:
+    """Where the session's folder lies, if the start said so: `--resume` looks there."""
+    for word, following in itertools.pairwise((*command, "")):
+        if word == "--":
+            break
+        if word == "--out":
+            return word, following
+        if word.startswith("--out="):
+            return (word,)
+    return ()
+
+
 def replay_commands(record: Record) -> list[str]:
     """Shell lines: the start, then each decision; what probes saw stands between as comments.
 
@@ -28,7 +41,7 @@ def replay_commands(record: Record) -> list[str]:
         shlex.join(("poolbisect", *header.command)),
         f"# {header.commits} positions, from {header.good} to {header.bad}",
     ]
-    again = ("poolbisect", "bisect", "--resume")
+    again = ("poolbisect", "bisect", "--resume", *_out(header.command))
     for line in itertools.dropwhile(_is_decision, record.lines):
         match line:
             case Ended():

@@ -132,7 +132,7 @@ class _Bisect(click.Command):
     "--questions",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of one probe of the miniature: at least N, and enough to reach the last request slot.",
+    help="Of one probe of the miniature: at least N, and enough to use the last request slot.",
 )
 @command_options
 @server_options

@@ -8,6 +8,7 @@ import click
 
 from poolbisect.bisection.commands import replay_commands
 from poolbisect.culprit.session import Session, latest_session
+from poolbisect.errors import UsageError
 
 
 @click.command(name="log")
@@ -23,6 +24,11 @@ def command(folder: Path | None, out: Path) -> int:
     """Print how the bisect in FOLDER went: the command that started it, what each probe saw as a
     comment, and every --skip, --forget and --suspect as a command."""
     session = Session(folder) if folder is not None else latest_session(out)
+    if session.is_of_switches:
+        raise UsageError(
+            f"{session.folder} is a bisect of switches (--config), which has no commands to "
+            "replay; its launches are in journal.jsonl and in its reports"
+        )
     for line in replay_commands(session.record()):
         click.echo(line)
     return 0

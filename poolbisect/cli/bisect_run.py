@@ -61,6 +61,9 @@ def run_bisect(ctx: click.Context, start: Start) -> int:
         with Funnel(Console(stderr=True)) as funnel:
             outcome = workflow.go_on(session, open_probe, funnel, budget, decisions, given["repo"])
         document = _save(outcome, session.folder)
+        folder = session.folder.resolve()
+        if folder.parent.name == "bisect":
+            write_index(folder.parents[1])
     else:
         if decisions.forgets:
             raise UsageError("--forget is for a bisect that was left; add --resume")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from packaging.version import InvalidVersion, Version
@@ -31,6 +32,19 @@ class Resolved:
     forgets: tuple[int, ...] = ()
     suspects: tuple[int, ...] = ()
     deeper: Decisions = field(default_factory=Decisions)
+
+
+def resolve_for_branch(history: HistoryRange, decisions: Decisions) -> Resolved:
+    """Those decisions that are about a branch of a merge; the others are about somewhere else."""
+    mine: dict[str, list[str]] = {"skips": [], "forgets": [], "suspects": []}
+    for kind, texts in mine.items():
+        for text in getattr(decisions, kind):
+            one = Decisions(**{kind: (text,)})
+            with suppress(UsageError):
+                resolve(history, one, inside=True)
+                texts.append(text)
+    chosen = Decisions(*(tuple(texts) for texts in mine.values()))
+    return resolve(history, chosen, inside=True)
 
 
 def resolve(history: HistoryRange, decisions: Decisions, *, inside: bool = False) -> Resolved:

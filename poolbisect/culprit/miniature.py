@@ -120,7 +120,8 @@ class MiniatureHistoryProbe:
                     break
             wanted = self._asked or QUESTIONS
             available = self._scenario.workload.questions
-            self._batch = min(max(wanted, self._to_last_slot or 0), available)
+            # The first request on the last slot harms others only afterwards.
+            self._batch = min(max(wanted, 2 * (self._to_last_slot or 0)), available)
         return self._batch
 
     def _serve(

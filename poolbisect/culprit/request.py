@@ -24,7 +24,8 @@ class BisectRequest(msgspec.Struct, frozen=True, kw_only=True):
     `good`, `bad`: commits as full ids or versions, so that a branch that moves changes nothing.
     `options`: those of the probe, in its own form. `inside`: also the commits inside a merge that
     is the culprit. `timeline`: let the contract timeline say where to look first. `skips`,
-    `suspects`: as typed at the start. `note`: what became of an end that was typed.
+    `suspects`: as typed. `branch`: the range is a line of commits that a merge brought in, so what
+    was typed may be about another one. `note`: what became of an end that was typed.
     """
 
     history: Literal["commit", "release"]
@@ -42,6 +43,7 @@ class BisectRequest(msgspec.Struct, frozen=True, kw_only=True):
     skips: tuple[str, ...] = ()
     suspects: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    branch: bool = False
     note: str = ""
     schema: int = SCHEMA
 

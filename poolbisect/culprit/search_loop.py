@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from poolbisect.bisection.journal import Journal
-from poolbisect.bisection.outcome import Ending, Kind, Result
+from poolbisect.bisection.outcome import Ending, Kind, Observation, Result
 from poolbisect.culprit.interface import HistoryProbe
 from poolbisect.culprit.session import Session, now
 from poolbisect.culprit.steps import Step, step_after
@@ -68,10 +68,22 @@ def _with_notes(result: Result, history: HistoryRange, taken: Sequence[Step]) ->
         positions = sorted({s.position for s in taken if s.observation.ending is Ending.INFRA})
     for position in positions:
         seen = [step.observation for step in taken if step.position == position]
-        said = [one.note or _ending(one.ending) for one in seen if one.note or _ending(one.ending)]
+        said = [words for words in map(_words, seen) if words]
         if said:
             notes.append(f"{history.entries[position].short}: {said[-1].rstrip('.')}")
-    return replace(result, reason="; ".join([result.reason, *notes])) if notes else result
+    reason = "; ".join([result.reason, *notes])
+    for position in (0, len(history) - 1):
+        entry = history.entries[position]
+        reason = reason.replace(entry.name, entry.short)
+    return replace(result, reason=reason)
+
+
+def _words(seen: Observation) -> str:
+    if seen.note:
+        return seen.note
+    if seen.verdict is None and seen.asked:
+        return f"{seen.correct} of {seen.asked} right"
+    return _ending(seen.ending)
 
 
 def _ending(ending: Ending) -> str:

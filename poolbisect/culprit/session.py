@@ -41,6 +41,14 @@ class Session:
         except OSError:
             return self.journal.exists()  # what it is, `resume` says
 
+    @property
+    def is_of_switches(self) -> bool:
+        """Whether the folder is that of `bisect --config`."""
+        try:
+            return b'"config_session"' in self.journal.read_bytes().partition(b"\n")[0]
+        except OSError:
+            return False
+
     def keep(self, request: BisectRequest) -> None:
         """Write down what was asked, before anything is done about it."""
         self.folder.mkdir(parents=True, exist_ok=True)

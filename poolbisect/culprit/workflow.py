@@ -19,7 +19,7 @@ from poolbisect.bisection.search import Search
 from poolbisect.culprit.blame import explain
 from poolbisect.culprit.branches import branches
 from poolbisect.culprit.confirmation import confirm
-from poolbisect.culprit.decisions import Decisions, Resolved, resolve, take
+from poolbisect.culprit.decisions import Decisions, Resolved, resolve, resolve_for_branch, take
 from poolbisect.culprit.interface import HistoryProbe, Watch
 from poolbisect.culprit.outcome import BisectOutcome, Inside
 from poolbisect.culprit.provenance import environment
@@ -28,6 +28,7 @@ from poolbisect.culprit.search_loop import search_on
 from poolbisect.culprit.session import REQUEST, Session
 from poolbisect.culprit.steps import Step, steps
 from poolbisect.culprit.watcher import Watcher
+from poolbisect.errors import PoolbisectError
 from poolbisect.history.ranges import CommitRange, HistoryRange
 from poolbisect.history.repository import Commit
 from poolbisect.reporting.timeline_json import timeline_document
@@ -49,9 +50,7 @@ def start(
     budget: Budget | None = None,
 ) -> BisectOutcome:
     """A new bisect of a request whose range is `history`, see `pinned`. As `go_on` otherwise."""
-    decided = resolve(
-        history, Decisions(request.skips, (), request.suspects), inside=request.inside
-    )
+    decided = _resolved(request, history, Decisions(request.skips, (), request.suspects))
     session.keep(request)
     return _work(request, history, session, open_probe, watcher, budget or Budget(), decided)
 
@@ -77,9 +76,17 @@ def go_on(
     if repository is not None:
         request = msgspec.structs.replace(request, repository=str(repository.resolve()))
     history = request.open()
-    decided = resolve(history, decisions or Decisions(), inside=request.inside)
-    if repository is not None:
-        session.keep(request)
+    decided = _resolved(request, history, decisions or Decisions())
+    deeper = decided.deeper
+    if repository is not None or deeper.skips or deeper.suspects:
+        # A branch that has not been looked into yet begins with these.
+        session.keep(
+            msgspec.structs.replace(
+                request,
+                skips=(*request.skips, *deeper.skips),
+                suspects=(*request.suspects, *deeper.suspects),
+            )
+        )
     return _work(request, history, session, open_probe, watcher, budget or Budget(), decided)
 
 
@@ -104,6 +111,14 @@ def _work(
         return _look_inside(outcome, session, open_probe, watcher, _left(budget, used), decided)
     except KeyboardInterrupt:
         return replace(outcome, stopped=True)
+    except PoolbisectError as error:
+        return replace(outcome, inside=Inside(None, f"It was not looked into: {error}"))
+
+
+def _resolved(request: BisectRequest, history: HistoryRange, decisions: Decisions) -> Resolved:
+    if request.branch:
+        return resolve_for_branch(history, decisions)
+    return resolve(history, decisions, inside=request.inside)
 
 
 @contextmanager
@@ -137,7 +152,7 @@ def _journal(
     with session.begin(names, plan, request.command) as journal:
         watcher.planned(history, plan, ())
         texts = Decisions(request.skips, (), request.suspects)
-        at_start = resolve(history, texts, inside=request.inside)
+        at_start = _resolved(request, history, texts)
         suspects = () if seen is None else _suspects(seen, request)
         take(journal, replace(at_start, suspects=(*at_start.suspects, *suspects)))
         yield journal, [], seen
@@ -244,8 +259,9 @@ def _look_inside(
                 request,
                 good=good.sha,
                 bad=bad.sha,
-                skips=decided.deeper.skips,
-                suspects=decided.deeper.suspects,
+                skips=(*request.skips, *decided.deeper.skips),
+                suspects=(*request.suspects, *decided.deeper.suspects),
+                branch=True,
                 note="",
             )
             found = start(branch, branch.open(), inner, open_probe, watcher, budget)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from poolbisect.bisection.outcome import Find
+from poolbisect.bisection.plan import Budget
+from poolbisect.culprit.decisions import Decisions
 from poolbisect.culprit.request import BisectRequest, pinned
 
-from .reading import bisect, named
+from .reading import bisect, named, suspects
 
 
 def commit(builder: Any, title: str, state: str, *, file: str = "") -> str:
@@ -110,3 +112,41 @@ def test_every_branch_of_an_octopus_is_looked_into(builder: Any, tmp_path: Path)
     last = commit(builder, "m3", "bad")
     found = bisect(builder.folder, first, last, tmp_path / "s", inside=True)
     assert named(found) == culprit
+
+
+def octopus(builder: Any) -> tuple[str, str, dict[str, list[str]]]:
+    """Two branches of three commits merged at once; the second commit of the second is at fault."""
+    first = commit(builder, "m0", "good")
+    lines = {}
+    for name, states in (("x", ["good"] * 3), ("y", ["good", "bad", "bad"])):
+        builder.git("checkout", "-q", "-b", name, first)
+        lines[name] = [commit(builder, f"{name}{n}", state) for n, state in enumerate(states)]
+    builder.git("checkout", "-q", "main")
+    commit(builder, "m1", "good")
+    builder.git("merge", "-q", "--no-ff", "--no-commit", "-s", "ours", "x", "y")
+    builder.commit("octopus", {"state.txt": "bad\n"})
+    return first, commit(builder, "m3", "bad"), lines
+
+
+def test_what_is_skipped_inside_a_merge_stays_skipped(builder: Any, tmp_path: Path) -> None:
+    first, last, lines = octopus(builder)
+    skip = Decisions(skips=(lines["y"][1],), suspects=(lines["x"][1],))
+    ends = (builder.folder, first, last, tmp_path / "s")
+    found = bisect(*ends, inside=True, decisions=skip)
+    assert found.inside is not None
+    assert found.inside.outcome is not None
+    assert suspects(found.inside.outcome) == lines["y"][1:]
+    again = bisect(*ends)
+    assert again.inside is not None
+    assert again.inside.outcome is not None
+    assert suspects(again.inside.outcome) == lines["y"][1:]
+
+
+def test_what_is_decided_later_reaches_a_branch_too(builder: Any, tmp_path: Path) -> None:
+    first, last, lines = octopus(builder)
+    ends = (builder.folder, first, last, tmp_path / "s")
+    bisect(*ends, inside=True, budget=Budget(probes=2))
+    found = bisect(*ends, decisions=Decisions(skips=(lines["y"][1],)))
+    assert found.inside is not None
+    assert found.inside.outcome is not None
+    assert suspects(found.inside.outcome) == lines["y"][1:]
