@@ -14,11 +14,11 @@ from poolbisect.errors import UsageError
 from poolbisect.history.ranges import HistoryRange, commit_range
 from poolbisect.history.release_ranges import release_range
 from poolbisect.history.repository import open_repository
-from poolbisect.reporting import timeline_json
 from poolbisect.reporting.folder import report_folder
 from poolbisect.reporting.timeline_console import ProbeProgress, show
 from poolbisect.scenario import load_scenario
 from poolbisect.timeline import every_plan, plans_for, timeline
+from poolbisect.timeline.document import encode, timeline_document
 
 
 @click.command(name="timeline")
@@ -83,13 +83,13 @@ def command(
     from poolbisect.reporting.files import write_reports
     from poolbisect.reporting.index import write_index
 
-    document = timeline_json.timeline_document(found)
+    document = timeline_document(found)
     with report_folder(out, "timeline") as folder:
-        (folder / "result.json").write_bytes(timeline_json.encode(document) + b"\n")
+        (folder / "result.json").write_bytes(encode(document) + b"\n")
         write_reports(folder)
     write_index(out)
     if as_json:
-        sys.stdout.buffer.write(timeline_json.encode(document) + b"\n")
+        sys.stdout.buffer.write(encode(document) + b"\n")
     else:
         show(found, Console())
         Console().print(Text(f"Report: {folder}", style="dim"))

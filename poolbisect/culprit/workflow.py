@@ -22,7 +22,6 @@ from poolbisect.culprit.confirmation import confirm
 from poolbisect.culprit.decisions import Decisions, Resolved, resolve, resolve_for_branch, take
 from poolbisect.culprit.interface import HistoryProbe, Watch
 from poolbisect.culprit.outcome import BisectOutcome, Inside
-from poolbisect.culprit.provenance import environment
 from poolbisect.culprit.request import BisectRequest
 from poolbisect.culprit.search_loop import search_on
 from poolbisect.culprit.session import REQUEST, Session
@@ -31,8 +30,9 @@ from poolbisect.culprit.watcher import Watcher
 from poolbisect.errors import PoolbisectError
 from poolbisect.history.ranges import CommitRange, HistoryRange
 from poolbisect.history.repository import Commit
-from poolbisect.reporting.timeline_json import timeline_document
+from poolbisect.own_environment import own_environment
 from poolbisect.timeline import Timeline, plans_for, prior_from_timeline, timeline
+from poolbisect.timeline.document import timeline_document
 from poolbisect.timeline.transitions import Kind as Change
 
 _MOST_SUSPECTS = 2
@@ -207,7 +207,7 @@ def _run(
         started=datetime.fromisoformat(header.at),
         seconds=before + time.perf_counter() - clock,
         timeline=session.timeline(),
-        environment=environment(),
+        environment=own_environment(),
     )
     if result is None or not outcome.found or result.culprit is None:
         return outcome

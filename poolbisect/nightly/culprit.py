@@ -15,11 +15,12 @@ from poolbisect.culprit.session import Session
 from poolbisect.culprit.watcher import Watcher
 from poolbisect.history.ranges import CommitRange, commit_range
 from poolbisect.history.repository import open_repository
-from poolbisect.nightly.folder import new_folder
-from poolbisect.reporting import bisect_json, timeline_json
-from poolbisect.reporting.timeline_words import change, subject
+from poolbisect.reporting import bisect_json
+from poolbisect.reporting.folder import new_folder
 from poolbisect.scenario import Scenario
 from poolbisect.timeline import Kind, Timeline, Transition, plans_for, timeline
+from poolbisect.timeline.document import timeline_document
+from poolbisect.timeline.words import change, subject
 
 _BREACHES = (Kind.INTRODUCED, Kind.REINTRODUCED)
 
@@ -80,7 +81,7 @@ def standing_breaches(found: Timeline) -> list[Transition]:
 
 
 def _named_by_contract(history: CommitRange, seen: Timeline) -> Culprit:
-    transitions = tuple(timeline_json.timeline_document(seen)["transitions"])
+    transitions = tuple(timeline_document(seen)["transitions"])
     where = f"{history.commits[0].short}..{history.commits[-1].short}, {len(history)} commits"
     breaches = standing_breaches(seen)
     positions = sorted({one.position for one in breaches})

@@ -8,7 +8,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from poolbisect.reporting.own_environment import own_version
+from poolbisect.own_environment import own_version
 
 _CAN_MOVE_A_SCORE = ("torch", "numpy", "safetensors")
 

@@ -13,7 +13,6 @@ from poolbisect.errors import PoolbisectError
 from poolbisect.measurement import Ended
 from poolbisect.nightly.document import NightReport, night_document, night_id, write
 from poolbisect.nightly.findings import NightVerdict
-from poolbisect.nightly.folder import new_folder
 from poolbisect.nightly.judging import judge_night
 from poolbisect.nightly.measuring import (
     MeasuredScenario,
@@ -23,6 +22,7 @@ from poolbisect.nightly.measuring import (
 )
 from poolbisect.nightly.request import Display, NightRequest
 from poolbisect.nightly.subjects import Failure, NightSubject
+from poolbisect.reporting.folder import new_folder
 from poolbisect.scenario import Scenario
 from poolbisect.store import Store, record_run
 

@@ -13,12 +13,12 @@ from poolbisect.history.repository import open_repository
 from poolbisect.nightly.concluding import conclude, with_verdict
 from poolbisect.nightly.document import night_document, write
 from poolbisect.nightly.environment import environment
-from poolbisect.nightly.folder import NIGHTLY, new_folder
 from poolbisect.nightly.history import open_history
 from poolbisect.nightly.reports import write_all
 from poolbisect.nightly.request import Display, NightRequest
 from poolbisect.nightly.running import RunningNight, measure
 from poolbisect.nightly.subjects import Failure, plan_subjects
+from poolbisect.reporting.folder import new_folder
 from poolbisect.scenario import Scenario, load_scenario
 from poolbisect.store.nights import forget_answers, record_night
 
@@ -39,7 +39,7 @@ def nightly(request: NightRequest, display: Display | None = None) -> dict[str, 
     subjects, more = plan_subjects(
         config.subjects, config.releases, _tip(request.repo), list_releases
     )
-    folder = new_folder(request.out, NIGHTLY)
+    folder = new_folder(request.out, "nightly")
     night = RunningNight(request, folder, datetime.now(UTC), environment())
     night.failures += failures + more
     _open_history(night, display)

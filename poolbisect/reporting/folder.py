@@ -1,4 +1,4 @@
-"""The folder a run writes to."""
+"""The folders that runs, bisects, timelines and nights write to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def report_folder(out: Path, scenario: str) -> Iterator[Path]:
     UsageError when it cannot be made. If the run ends in an error and left nothing in it, the
     folder is taken away again.
     """
-    folder = _make(out, scenario)
+    folder = new_folder(out, scenario)
     try:
         yield folder
     except (PoolbisectError, KeyboardInterrupt):
@@ -27,16 +27,17 @@ def report_folder(out: Path, scenario: str) -> Iterator[Path]:
         raise
 
 
-def _make(out: Path, scenario: str) -> Path:
+def new_folder(out: Path, part: str) -> Path:
+    """A new folder `out`/`part`/<UTC time>, nobody else's. UsageError when it cannot be made."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     try:
-        (out / scenario).mkdir(parents=True, exist_ok=True)
+        (out / part).mkdir(parents=True, exist_ok=True)
         for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-            folder = out / scenario / f"{stamp}{suffix}"
+            folder = out / part / f"{stamp}{suffix}"
             with suppress(FileExistsError):
                 folder.mkdir()
                 return folder
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"--out {out}: reports cannot be written there ({reason})") from error
-    raise UsageError(f"--out {out}: more than 999 runs of {scenario} in one second")
+    raise UsageError(f"--out {out}: more than 999 runs of {part} in one second")

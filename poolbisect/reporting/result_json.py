@@ -17,9 +17,9 @@ from poolbisect.canary import ContractFinding, RunReport
 from poolbisect.evidence.intervals import wilson
 from poolbisect.judging import SubjectVerdict
 from poolbisect.measurement import Answer, Ended, Measurement, MemoryEvents
+from poolbisect.own_environment import own_environment
 from poolbisect.probes.contract import BufferContract
 from poolbisect.reporting.attribution import attribution, workaround
-from poolbisect.reporting.own_environment import own_environment
 from poolbisect.tasks.arithmetic import HARNESS_VERSION
 
 SCHEMA = "poolbisect.run/1"

@@ -10,8 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from poolbisect.reporting.timeline_words import change, subject
 from poolbisect.timeline.transitions import Kind
+from poolbisect.timeline.words import change, subject
 from poolbisect.timeline.workflow import Timeline
 
 _STYLES = {

@@ -137,7 +137,7 @@ def restored(kept: Mapping[str, Any]) -> ServerOptions:
 def _as_path(kind: type[Any], value: Any) -> Any:
     if kind is Path and isinstance(value, str):
         return Path(value)
-    raise NotImplementedError(f"no {kind.__name__} in a session")
+    raise ValueError(f"expected a {kind.__name__}, got {value!r}")
 
 
 def interpreter(python: Path) -> Path:

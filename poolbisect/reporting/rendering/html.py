@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from poolbisect.own_environment import own_version
 from poolbisect.reporting.charts.shapes import Chart
 from poolbisect.reporting.model import (
     Code,
@@ -28,7 +29,6 @@ from poolbisect.reporting.model import (
     Tone,
 )
 from poolbisect.reporting.numbers import moment, seconds
-from poolbisect.reporting.own_environment import own_version
 from poolbisect.reporting.rendering.visible import visible
 
 SIGNS = {Tone.GOOD: "✓", Tone.BAD: "✗", Tone.WARNING: "!", Tone.PLAIN: ""}

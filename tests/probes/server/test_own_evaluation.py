@@ -175,6 +175,8 @@ def test_options_survive_a_session(options: Any, tmp_path: Path) -> None:
         restored({"nonsense": 1})
     with pytest.raises(UsageError, match="cannot be read"):
         restored({"port": "many"})
+    with pytest.raises(UsageError, match=r"expected a Path, got 5 .*python"):
+        restored({"python": 5})
 
 
 def test_a_tree_that_there_is_none_of(options: Any) -> None:

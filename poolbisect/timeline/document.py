@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from poolbisect.probes.facets import BufferState, PoolState
-from poolbisect.reporting.timeline_words import change, subject
 from poolbisect.timeline.transitions import State, Transition
+from poolbisect.timeline.words import change, subject
 from poolbisect.timeline.workflow import Timeline
 
 SCHEMA = "poolbisect.timeline/1"
