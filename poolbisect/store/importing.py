@@ -11,6 +11,7 @@ from poolbisect.errors import UsageError
 from poolbisect.formats import own_run
 from poolbisect.formats.json_text import json_lines, json_object
 from poolbisect.formats.source_file import read_source
+from poolbisect.report_files import results_below
 from poolbisect.store.database import Store
 
 Lines = list[dict[str, Any]]
@@ -45,7 +46,7 @@ def import_runs(store: Store, folder: Path) -> Imported:
     """
     runs: list[str] = []
     problems: list[str] = []
-    for path in sorted(folder.rglob("result.json")):
+    for path in results_below(folder):
         try:
             source = read_source(path)
             document = json_object(source)

@@ -84,12 +84,12 @@ def _headline(document: NightlyDocument) -> Words:
             return (*in_words(words), "; ", Code(one.culprit.called), " did it.")
         return in_words(words + ".")
     if by_state["persistent"]:
-        one = by_state["persistent"][0]
         many = numbers.plural(len(by_state["persistent"]), "regression")
-        return in_words(f"Nothing new; {many} still there: {one.subject} on {one.scenario}.")
+        where = ", ".join(f"{one.subject} on {one.scenario}" for one in by_state["persistent"])
+        return in_words(f"Nothing new; {many} still there: {where}.")
     if by_state["fixed"]:
-        one = by_state["fixed"][0]
-        return in_words(f"Fixed: {one.subject} on {one.scenario}; nothing else is wrong.")
+        where = ", ".join(f"{one.subject} on {one.scenario}" for one in by_state["fixed"])
+        return in_words(f"Fixed: {where}; nothing else is wrong.")
     if document.exit_code == 0:
         many = numbers.plural(len(document.rows), "series", "series")
         if not any(one.nights for one in document.rows):

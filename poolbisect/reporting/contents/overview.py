@@ -11,6 +11,7 @@ import msgspec
 from poolbisect.errors import UsageError
 from poolbisect.formats.json_text import json_object
 from poolbisect.formats.source_file import read_source
+from poolbisect.report_files import results_below
 from poolbisect.reporting import numbers
 from poolbisect.reporting.contents.bisect import VERDICTS as BISECT_VERDICTS
 from poolbisect.reporting.contents.config_bisect import VERDICTS as CONFIG_VERDICTS
@@ -20,12 +21,8 @@ from poolbisect.reporting.contents.run import VERDICTS as RUN_VERDICTS
 from poolbisect.reporting.contents.trend import ScoredRun
 from poolbisect.reporting.documents.bisect import Entry
 from poolbisect.reporting.documents.nightly import Finding
-from poolbisect.reporting.documents.reading import RESULT
 from poolbisect.reporting.documents.run import Document
 from poolbisect.reporting.model import Tone
-
-_ATTEMPTS = "attempts"
-"""Where a bisect keeps what its probes wrote: nothing in there is a report."""
 
 
 class _Schema(Document, frozen=True, kw_only=True):
@@ -93,10 +90,7 @@ def listed_runs(reports: Path) -> tuple[list[Listed], list[str]]:
     """Every result.json below `reports`, newest first, and a sentence for each that is damaged."""
     found: list[Listed] = []
     faults: list[str] = []
-    for path in sorted(reports.rglob(RESULT)):
-        parts = path.relative_to(reports).parts
-        if _ATTEMPTS in parts or any(part.startswith(".") for part in parts):
-            continue
+    for path in results_below(reports):
         try:
             found += _listed(path)
         except UsageError as error:
